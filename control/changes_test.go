@@ -251,7 +251,7 @@ func TestRequestsAfterChangeOfPeriod(t *testing.T) {
 	}
 }
 
-// TestUsageWaitsForSettlements checks that reports wait for requests that are being settled, but for at most a
+// TestUsageWaitsForSettlements checks that reports wait for requests that are being settled, but no longer than a
 // second.
 func TestUsageWaitsForSettlements(t *testing.T) {
 	for pauses, want := range map[int]string{0: `"used":0.01}`, 2: `"used":0.01}`, 9: `"used":0}`} {

@@ -6,10 +6,11 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// handlers carry out actions, by kind. The exchange's mu is held; slow work becomes a task.
+// handlers carry out actions and are keyed by kind. They run while the exchange's mu is held. Slow work becomes a
+// task.
 var handlers [abi.ActionResume + 1]func(*exchange, *abi.Action)
 
-// A function, because handlers call functions that refer to the table.
+// The table is built by a function, because handlers call functions that refer to it.
 func init() {
 	handlers = [...]func(*exchange, *abi.Action){
 		abi.ActionReadBody: (*exchange).readBody,
@@ -46,10 +47,10 @@ func (x *exchange) do(a *abi.Action) {
 	}
 }
 
-// answer queues an event that is available immediately.
+// answer queues an event that an action has produced immediately.
 func (x *exchange) answer(event abi.Event) { x.ready = append(x.ready, event) }
 
-// start makes a task of an action. Only fetches end when the host is cut.
+// start turns an action into a task. When the host is cut, only fetches end.
 func (x *exchange) start(a *abi.Action, run func(*task) abi.Event) {
 	ctx := context.Background()
 	if a.Kind == abi.ActionFetch {
@@ -106,7 +107,7 @@ func (x *exchange) log(a *abi.Action) {
 // join carries out an ActionJoin.
 func (x *exchange) join(a *abi.Action) {
 	event := abi.Event{Kind: abi.EventStored, ID: a.ID}
-	x.land(abi.FlightFailed, nil) // a flight that the exchange followed, and that has landed
+	x.land(abi.FlightFailed, nil) // leaves a landed flight that the exchange has followed
 	event.Data, x.seat = x.host.isolate.flights.join(x.host.isolate.memory, a.Key, a.Name)
 	switch {
 	case x.seat == nil:
@@ -127,7 +128,7 @@ func (x *exchange) follow(a *abi.Action) {
 	})
 }
 
-// land ends the exchange's part in its flight.
+// land ends the exchange's participation in its flight.
 func (x *exchange) land(code uint64, data []byte) {
 	x.seat.leave(code, data)
 	x.seat = nil

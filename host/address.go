@@ -8,8 +8,9 @@ import (
 )
 
 // address returns the client's IP address: the connection's peer or, if the peer is a trusted proxy, the rightmost
-// address in X-Forwarded-For that is not a trusted proxy. Addresses to its left could be forged. The peer on a Unix socket,
-// which has no address, is trusted as this machine is; without X-Forwarded-For the result is then "".
+// address in X-Forwarded-For that is not a trusted proxy. Addresses further to the left could be forged. The peer on
+// a Unix socket has no address and is trusted if this machine is. In that case, the result without X-Forwarded-For is
+// "".
 func (h *Host) address(r *http.Request) string {
 	peer, ok := parseAddress(r.RemoteAddr)
 	if h.trusts(peer) || !ok && h.trusts(thisMachine) {
@@ -25,7 +26,8 @@ func (h *Host) address(r *http.Request) string {
 
 var thisMachine = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 
-// forwardedFor returns false if X-Forwarded-For contains a malformed address or only trusted proxies.
+// forwardedFor returns the client's address according to X-Forwarded-For. It returns false if the header contains a
+// malformed address or only trusted proxies.
 func (h *Host) forwardedFor(header http.Header) (netip.Addr, bool) {
 	hops := strings.Split(strings.Join(header.Values("X-Forwarded-For"), ","), ",")
 	for _, hop := range slices.Backward(hops) {

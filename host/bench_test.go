@@ -19,8 +19,8 @@ import (
 	"github.com/postern-ai/postern/store/memory"
 )
 
-// The benchmarks run exchanges on a memory store, with a provider and a client in this process, so that their allocations
-// are those of the host and the core.
+// The benchmarks run exchanges on a memory store, with a provider and a client in this process, so they measure the
+// allocations of the host and the core.
 
 const benchChunks = 500
 
@@ -41,7 +41,7 @@ func (cannedProvider) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// cannedStream is a stream of left chunks.
+// cannedStream is a stream with left chunks remaining.
 type cannedStream struct{ left int }
 
 func (s *cannedStream) Read(p []byte) (int, error) {
@@ -56,7 +56,7 @@ func (s *cannedStream) Read(p []byte) (int, error) {
 	return 0, io.EOF
 }
 
-// discard is a client that reads everything at once.
+// discard is a client that reads everything immediately.
 type discard struct {
 	header http.Header
 	status int
@@ -99,7 +99,7 @@ func newBenchHost(b *testing.B, engine Engine) (*Host, *StoredObjects) {
 	return h, objects
 }
 
-// benchmarkRequests runs one exchange per iteration; body gets the iteration's number.
+// benchmarkRequests runs one exchange per iteration. body gets the iteration's number.
 func benchmarkRequests(b *testing.B, body func(int) string) {
 	h, objects := newBenchHost(b, newNative(b))
 	one := func(i int) {

@@ -13,12 +13,12 @@ type requestBody struct {
 	request *http.Request
 	writer  http.ResponseWriter
 	reading sync.WaitGroup
-	// requested means that the body has been read, at least in part. The exchange's mu guards it; it is also readable when
-	// response.answered is closed.
+	// requested means that the body has been read, at least in part. The exchange's mu guards it. It may also be read
+	// without mu once response.answered is closed.
 	requested bool
 }
 
-// begin announces a call of read.
+// begin announces a call to read.
 func (b *requestBody) begin() {
 	b.requested = true
 	b.reading.Add(1)
@@ -40,15 +40,15 @@ func (b *requestBody) read(t *task) abi.Event {
 	return event
 }
 
-// allowEarlyResponse lets the response be sent before the request body has arrived. Otherwise net/http would wait for
-// the pending read, and the read for the client.
+// allowEarlyResponse lets the response be sent before the request body has arrived. Otherwise, net/http would wait
+// for the pending read, and the read would wait for the client.
 func (b *requestBody) allowEarlyResponse() {
 	if b.request.ContentLength != 0 && !b.awaitsContinue() {
 		_ = http.NewResponseController(b.writer).EnableFullDuplex()
 	}
 }
 
-// drain reads the rest of the body, so that the connection can be reused.
+// drain reads the rest of the body so that the connection can be reused.
 func (b *requestBody) drain() {
 	b.reading.Wait()
 	if b.request.ContentLength != 0 && !b.awaitsContinue() {

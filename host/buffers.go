@@ -2,7 +2,7 @@ package host
 
 import "github.com/postern-ai/postern/core/abi"
 
-// buffers are those of one exchange, by number. An unwritten buffer is empty.
+// buffers holds the buffers of one exchange by number. An unwritten buffer is empty.
 type buffers map[uint64][]byte
 
 // keep stores the body of a task's result in its buffer.

@@ -14,7 +14,7 @@ import (
 var durationPattern = regexp.MustCompile(`"?(?:dur|durationMs|admitMs|upstreamMs)"?[=:]([0-9]+)`)
 
 // TestClockJumps: if the clock jumps back or forward during a call to a provider or an object, the reported durations
-// stay plausible. In particular they do not underflow.
+// stay plausible. In particular, they do not underflow.
 func TestClockJumps(t *testing.T) {
 	for _, jump := range []int64{-3600_000, -1, 3600_000} {
 		for _, env := range []keys.Environment{keys.Production, keys.Development} {
@@ -77,8 +77,8 @@ func (d *durationRecorder) Step(data []byte) ([]byte, error) {
 	return message, err
 }
 
-// TestMachineClockIsSet: while a request is in progress, somebody sets the machine's clock. The request's time runs on, and
-// the next request has the new time.
+// TestMachineClockIsSet: if somebody sets the machine's clock while a request is in progress, the request's time
+// continues unaffected, and the next request has the new time.
 func TestMachineClockIsSet(t *testing.T) {
 	const hour = 3600_000
 	clock := fixedClock(5 * hour)

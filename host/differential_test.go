@@ -44,7 +44,7 @@ func sharedEngines(f *testing.F) func(*testing.T) *enginePair {
 	return func(t *testing.T) *enginePair { return &enginePair{t, native, module} }
 }
 
-// FuzzRequest: a request body, through a whole exchange.
+// FuzzRequest fuzzes a request body through a complete exchange.
 func FuzzRequest(f *testing.F) {
 	for _, body := range requestSeeds {
 		f.Add([]byte(body), "", false)
@@ -68,7 +68,7 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// FuzzHead: a request's method, path, query and headers.
+// FuzzHead fuzzes a request's method, path, query and headers.
 func FuzzHead(f *testing.F) {
 	key := testKey(keys.Production)
 	f.Add("POST", "/api/ai/complete", "", key, "", "application/json")
@@ -104,7 +104,7 @@ var responseSeeds = []string{
 	`{"choices":[{"message":{"content":"` + strings.Repeat("word ", 4000) + `"},"finish_reason":"stop"}]}`,
 }
 
-// FuzzResponse: a provider response of any status, through retries, fallbacks and the JSON retry.
+// FuzzResponse fuzzes a provider response of any status through retries, fallbacks and the JSON retry.
 func FuzzResponse(f *testing.F) {
 	for i, body := range responseSeeds {
 		f.Add(uint16(200), "application/json", []byte(body), "", i%2 == 0)
@@ -152,7 +152,7 @@ type objectRows struct {
 	in abi.ObjectInput
 }
 
-// apply runs one command as a host does. A command that traps changes no row.
+// apply runs one command in the same way as a host. A command that traps does not change any row.
 func (o *objectRows) apply(e Engine, command []byte) {
 	o.in.Command = command
 	_, _ = object.FromEncoded(e.Reads, e.Apply).Run(&o.Memory, o.in)
@@ -233,7 +233,7 @@ func directorySeed() []byte {
 	)
 }
 
-// FuzzObject: a sequence of commands, 500 ms apart, on an object of any class.
+// FuzzObject fuzzes a sequence of commands, 500 ms apart, on an object of any class.
 func FuzzObject(f *testing.F) {
 	f.Add(uint8(abi.ClassKeyMeter), meterSeed())
 	f.Add(uint8(abi.ClassLedger), ledgerSeed())

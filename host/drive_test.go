@@ -147,7 +147,7 @@ type fixedClock uint64
 
 func (c *fixedClock) Now() uint64 { return uint64(*c) }
 
-// world simulates the surroundings of an exchange, in one goroutine and deterministically.
+// world simulates the environment of an exchange deterministically in one goroutine.
 type world struct {
 	engine   Engine
 	clock    fixedClock
@@ -155,7 +155,7 @@ type world struct {
 	stored   map[string][]byte
 	shared   []byte
 	upstream func(abi.Action) abi.Event
-	// chunks are the provider's response to a streaming request; nil: upstream responds.
+	// chunks are the provider's response to a streaming request. If it is nil, upstream responds.
 	chunks     [][]byte
 	streamType string // content type of the streamed response
 	requests   uint64 // requests so far
@@ -164,7 +164,7 @@ type world struct {
 
 const testProject = "prj_1"
 
-// newWorld returns a world with an active key for each environment, on a plan without limits.
+// newWorld returns a world that has an active key for each environment on a plan without limits.
 func newWorld(e Engine) *world {
 	w := &world{engine: e, clock: 1_795_262_400_000, stored: map[string][]byte{}}
 	w.objects = &StoredObjects{Engine: e, Store: memory.New(&w.clock), Stats: &Stats{}, Send: func(context.Context, abi.Delivery) error { return nil }}
@@ -265,7 +265,7 @@ func (d *drive) Start(a *abi.Action) {
 	switch {
 	case a.Kind == abi.ActionFetch && a.Stream != 0 && w.chunks != nil:
 		events = w.stream()
-	case a.Kind == abi.ActionWait && a.KeepMs == tickMs: // the timer never fires: all chunks arrive at once
+	case a.Kind == abi.ActionWait && a.KeepMs == tickMs: // the timer never fires, because all chunks arrive at once
 	default:
 		events = []abi.Event{d.reply(a)}
 	}
@@ -296,7 +296,7 @@ func (d *drive) Sees(*abi.Action) bool              { return true }
 func (d *drive) Pause(*abi.Action)                  {}
 func (d *drive) Note(*abi.Action)                   {}
 
-// tickMs is the wait before a keep-alive comment in a silent stream, a copy of the constant in core/exchange.
+// tickMs is the wait before a keep-alive comment in a silent stream. It is a copy of the constant in core/exchange.
 const tickMs = 400
 
 func (w *world) stream() []abi.Event {
@@ -307,7 +307,7 @@ func (w *world) stream() []abi.Event {
 	return append(events, abi.Event{Kind: abi.EventEnd})
 }
 
-// reply is the event that ends an action.
+// reply returns the event that ends an action.
 func (d *drive) reply(a *abi.Action) abi.Event {
 	w := d.world
 	switch a.Kind {
@@ -318,7 +318,7 @@ func (d *drive) reply(a *abi.Action) abi.Event {
 		return abi.Event{Kind: abi.EventSupplied, Data: d.Content(d, a.Buffer)}
 	case abi.ActionUnseal:
 		return unsealed(a, d.Content(d, a.Buffer))
-	case abi.ActionRead, abi.ActionJoin: // the exchange is alone, so that it leads each flight
+	case abi.ActionRead, abi.ActionJoin: // the exchange is alone, so it leads each flight
 		if value, ok := w.stored[a.Key]; ok {
 			return abi.Event{Kind: abi.EventStored, Data: value}
 		}
@@ -350,8 +350,9 @@ func ring(t *testing.T, o *StoredObjects) bool {
 	return rang
 }
 
-// direct checks the native engine's functions without the encoding: they give the same result, leave the input unchanged,
-// and write no row that shares memory with a row that was read, which is valid only during the command.
+// direct checks the native engine's functions without the encoding. They must give the same result and leave the
+// input unchanged. A row that they write must not share memory with a row that was read, which is valid only during
+// the command.
 func (p *enginePair) direct(m message, want []byte) {
 	e := p.native.(*native)
 	data := bytes.Clone(m.data)
@@ -381,7 +382,7 @@ func (p *enginePair) direct(m message, want []byte) {
 	p.notShared(rows, puts)
 }
 
-// notShared overwrites the rows read and checks that the rows written stay the same.
+// notShared overwrites the rows that were read and checks that the rows that were written do not change.
 func (p *enginePair) notShared(read, written []abi.Row) {
 	before := fmt.Sprintf("%x", written)
 	for _, row := range read {

@@ -1,5 +1,5 @@
-// Package host runs the core in Go, compiled in or as WebAssembly under wazero, over a store. It does I/O, keeps time and
-// carries out the core's actions. All decisions are in the core.
+// Package host runs the core in Go on a store. The core is either compiled in or runs as WebAssembly under wazero.
+// The host does I/O, keeps time and carries out the core's actions. All decisions are in the core.
 package host
 
 import (
@@ -12,7 +12,7 @@ import (
 )
 
 // Engine is a configured core. Its methods take and return encoded messages of package abi and are safe for
-// concurrent use. They fail if the core traps; other calls are not affected.
+// concurrent use. A call fails if the core traps. Other calls are not affected.
 type Engine interface {
 	Configured() abi.Configured
 	Step(message []byte) ([]byte, error)
@@ -20,7 +20,7 @@ type Engine interface {
 	Apply(message []byte) ([]byte, error)
 }
 
-// native is the core compiled into this program.
+// native is an engine with the core compiled into this program.
 type native struct {
 	core       *core.Core
 	configured abi.Configured
@@ -40,7 +40,7 @@ func NewNative(config abi.Config) (Engine, error) {
 
 func (n *native) Configured() abi.Configured { return n.configured }
 
-// guard turns a panic into an error, as wasm does with a trap.
+// guard turns a panic into an error, just as the Wasm engine does with a trap.
 func guard(err *error) {
 	if r := recover(); r != nil {
 		*err = fmt.Errorf("core: %v", r)
@@ -56,8 +56,8 @@ func (n *native) Step(message []byte) ([]byte, error)  { return call(n.core.Step
 func (n *native) Reads(message []byte) ([]byte, error) { return call(n.core.Reads, message) }
 func (n *native) Apply(message []byte) ([]byte, error) { return call(n.core.Apply, message) }
 
-// decoded is an engine that also runs without the encoding. Outputs may share memory with inputs and with the core, and
-// must not be changed. Replies and posts are valid only as long as the rows read.
+// decoded is an engine that can also run without the encoding. Outputs may share memory with inputs and with the
+// core, and must not be changed. Replies and posts are valid only as long as the rows that were read.
 type decoded interface {
 	Advance(*abi.StepInput) (abi.StepOutput, error)
 	Reducer() object.Reducer

@@ -9,15 +9,16 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// exchange is one request in progress. It has no goroutine of its own: a goroutine that has an event runs the core's step on
-// it, under mu, and continues with an action that the step started. So most exchanges hand nothing over between goroutines.
+// exchange is one request in progress. It has no goroutine of its own. A goroutine that has an event runs the core's
+// step on the event while holding mu, and continues with an action that the step started. Most exchanges therefore
+// never hand anything over between goroutines.
 type exchange struct {
 	host    *Host
 	request *http.Request
 	id      string
 	address string
 	startMs uint64    // by Options.Clock
-	began   time.Time // the same instant, for the time that has passed since
+	began   time.Time // the same instant, for measuring elapsed time
 	body    requestBody
 
 	mu       sync.Mutex // held during steps; guards everything below
@@ -27,9 +28,9 @@ type exchange struct {
 	tasks    tasks
 	ready    []abi.Event // events that actions of this step produced immediately
 	response callerResponse
-	seat     *seat            // the part in a flight; nil: none
-	ended    bool             // no further event is handled; calls that nobody waits for may still run
-	released bool             // Host.Wait does not wait for this exchange any more
+	seat     *seat            // role in a flight; nil: none
+	ended    bool             // no more events are handled; calls that nothing waits for may still run
+	released bool             // Host.Wait no longer waits for this exchange
 	observed ObservedExchange // nil: none
 }
 
@@ -45,8 +46,9 @@ func newExchange(h *Host, w http.ResponseWriter, r *http.Request) *exchange {
 	return x
 }
 
-// serve runs the exchange until the client has its response. The goroutine of the client's connection runs the steps before
-// the first fetch itself. Fetches have their own goroutines, because this one must return when the client disconnects.
+// serve runs the exchange until the client has its response. The goroutine of the client's connection runs the steps
+// up to the first fetch itself. Fetches run in their own goroutines, because this one must return when the client
+// disconnects.
 func (x *exchange) serve() {
 	x.host.working.Add(1)
 	for t := x.begin(); t != nil; {
@@ -81,14 +83,14 @@ func (x *exchange) disconnect() {
 	x.launch(false)
 }
 
-// work carries out a task, then the tasks that its events start, one after the other.
+// work carries out a task and then, one by one, the tasks that its events start.
 func (x *exchange) work(t *task) {
 	for t != nil {
 		t = x.advance(t, x.run(t), true)
 	}
 }
 
-// advance handles the last event of a task and returns the next task for this goroutine; see launch.
+// advance handles the last event of a task and returns the next task for this goroutine, if any. See launch.
 func (x *exchange) advance(t *task, event abi.Event, worker bool) *task {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -100,7 +102,7 @@ func (x *exchange) advance(t *task, event abi.Event, worker bool) *task {
 	return x.launch(worker)
 }
 
-// deliver handles an event of a task that continues. It returns false if the task was canceled.
+// deliver handles an event that is not the last one of its task. It returns false if the task was canceled.
 func (x *exchange) deliver(t *task, event abi.Event) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -114,7 +116,7 @@ func (x *exchange) deliver(t *task, event abi.Event) bool {
 	return true
 }
 
-// handle runs the steps of an event and of the events that its actions produce immediately.
+// handle runs the steps for an event and for the events that its actions produce immediately.
 func (x *exchange) handle(event abi.Event) {
 	defer x.survive()
 	ok := x.step(event)
@@ -131,7 +133,7 @@ func (x *exchange) handle(event abi.Event) {
 	x.end()
 }
 
-// end cancels everything in progress. No further event is handled.
+// end cancels everything in progress. No more events are handled.
 func (x *exchange) end() {
 	if x.ended {
 		return
@@ -140,7 +142,7 @@ func (x *exchange) end() {
 	x.land(abi.FlightFailed, nil)
 	x.tasks.cancelAll()
 	x.ready = nil
-	for _, t := range x.tasks.take() { // canceled, but must release what it holds; Wait must not return before
+	for _, t := range x.tasks.take() { // canceled, but must release its resources before Wait returns
 		x.spawn(t)
 	}
 	if x.observed != nil {
@@ -164,8 +166,8 @@ func (x *exchange) step(event abi.Event) bool {
 	return true
 }
 
-// launch runs the tasks that the step has started, all but one in goroutines of their own. It returns the one that the
-// calling goroutine is to run itself, or nil. A connection's goroutine takes only calls that the response waits for.
+// launch runs the tasks that the step has started, each in a new goroutine. It may leave one task to the calling
+// goroutine and returns it. The goroutine of a connection takes only tasks that the response waits for.
 func (x *exchange) launch(worker bool) (mine *task) {
 	free := worker || !x.response.done && !x.tasks.any(abi.ActionFetch, abi.ActionFollow)
 	for _, t := range x.tasks.take() {
@@ -179,7 +181,7 @@ func (x *exchange) launch(worker bool) (mine *task) {
 			mine = t
 		}
 	}
-	if x.ended && !x.released { // only now, so that Host.Wait also waits for the tasks just spawned
+	if x.ended && !x.released { // only now, so Host.Wait also waits for the tasks just spawned
 		x.released = true
 		x.host.working.Done()
 	}
@@ -188,7 +190,7 @@ func (x *exchange) launch(worker bool) (mine *task) {
 
 func (x *exchange) spawn(t *task) { background(&x.host.working, x.host.Panicked, func() { x.work(t) }) }
 
-// isOpen reports whether a task has not been canceled.
+// isOpen reports whether a task is still open.
 func (x *exchange) isOpen(t *task) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -206,8 +208,8 @@ func (x *exchange) run(t *task) (event abi.Event) {
 	return t.run(t)
 }
 
-// survive ends an exchange whose step panicked: with the last-resort error if the response has not started, else by
-// cutting the connection, so that the response does not look complete.
+// survive ends an exchange whose step panicked. If the response has not started, it sends the last-resort error.
+// Otherwise, it cuts the connection so that the response does not look complete.
 func (x *exchange) survive() {
 	if recover() == nil {
 		return

@@ -68,7 +68,7 @@ func TestUnawaitedCall(t *testing.T) {
 	}
 }
 
-// TestStepPanics: a malformed message fails only its own step, also in the native core.
+// TestStepPanics: a malformed message fails only its own step, even in the native core.
 func TestStepPanics(t *testing.T) {
 	var log bytes.Buffer
 	e := &truncator{Engine: newNative(t)}
@@ -105,8 +105,8 @@ func (e *truncator) Step(message []byte) ([]byte, error) {
 	return e.Engine.Step(message)
 }
 
-// TestStorageTiers: a read skips tiers that the host does not have. If the host has none of the requested tiers, the
-// outcome is OutcomeUnsupported.
+// TestStorageTiers checks that a read skips tiers that the host does not have. If the host has none of the requested
+// tiers, the outcome is OutcomeUnsupported.
 func TestStorageTiers(t *testing.T) {
 	const other = 4
 	for where, want := range map[uint64]uint64{
@@ -129,8 +129,8 @@ func TestStorageTiers(t *testing.T) {
 	}
 }
 
-// TestHot: the core sets the bounds, and an entry's size is its key, its value and the overhead, as in the Worker's
-// memory.test.mjs.
+// TestHot checks that the core sets the limits, and that the size of an entry is that of its key and value plus the
+// overhead. The Worker's memory.test.mjs does the same.
 func TestHot(t *testing.T) {
 	clock := fixedClock(1_000_000)
 	present := func(h *memoryCache, keys string) (found string) {
@@ -206,7 +206,8 @@ func (w *wire) receive(method string) (*http.Response, string) {
 	return response, string(body)
 }
 
-// TestHead: the core gets the method HEAD and responds as to GET; the client gets the headers but no body.
+// TestHead checks that the core gets the method HEAD and responds as it would to GET. The client gets the headers but
+// no body.
 func TestHead(t *testing.T) {
 	var methods []string
 	body := strings.Repeat("x", 5000)
@@ -221,7 +222,7 @@ func TestHead(t *testing.T) {
 	server := httptest.NewServer(h)
 	defer server.Close()
 	w := dial(t, server)
-	for _, method := range []string{"HEAD", "GET", "HEAD"} { // a body after the first response would break the second
+	for _, method := range []string{"HEAD", "GET", "HEAD"} { // a body after the first response would corrupt the second
 		w.send(method + " / HTTP/1.1\r\nHost: x\r\n\r\n")
 		response, got := w.receive(method)
 		if response.StatusCode != 200 || response.ContentLength != 5000 || (got == body) != (method == "GET") {
@@ -272,7 +273,7 @@ func TestResponseDuringUpload(t *testing.T) {
 	}
 }
 
-// TestDisconnectDuringUpload: the body read fails and the exchange ends.
+// TestDisconnectDuringUpload checks that the body read fails and the exchange ends.
 func TestDisconnectDuringUpload(t *testing.T) {
 	outcomes := make(chan uint64, 1)
 	h := newStubHost(t, &stub{step: func(in *abi.StepInput) abi.StepOutput {
@@ -296,8 +297,8 @@ func TestDisconnectDuringUpload(t *testing.T) {
 	h.Wait()
 }
 
-// TestCanceledReadKeepsBuffer: the late result of a canceled body read is not stored, because its buffer may have been
-// reused. The KV read completes after the body has been read.
+// TestCanceledReadKeepsBuffer: the late result of a canceled body read is not stored, because its buffer may have
+// been reused. The test's KV read completes after the body has been read.
 func TestCanceledReadKeepsBuffer(t *testing.T) {
 	body := &signalingReader{Reader: strings.NewReader("late"), read: make(chan struct{})}
 	h := newStubHost(t, &stub{step: func(in *abi.StepInput) abi.StepOutput {
@@ -382,7 +383,8 @@ func TestStreamedStatus(t *testing.T) {
 	}
 }
 
-// TestUnawaitedCallAfterFetch: a call without an ID in the last step, such as a settle, runs although the exchange has ended.
+// TestUnawaitedCallAfterFetch: a call without an ID in the last step, such as a settlement, runs although the
+// exchange has ended.
 func TestUnawaitedCallAfterFetch(t *testing.T) {
 	upstream := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer upstream.Close()
@@ -401,7 +403,8 @@ func TestUnawaitedCallAfterFetch(t *testing.T) {
 	}
 }
 
-// TestPausedFetch: a paused fetch delivers neither a chunk nor its end before it resumes, and only its total timeout runs.
+// TestPausedFetch checks that a paused fetch delivers neither a chunk nor its end until it is resumed. Only its total
+// timeout keeps running.
 func TestPausedFetch(t *testing.T) {
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		for range 3 {
@@ -456,7 +459,8 @@ func TestPausedFetch(t *testing.T) {
 	}
 }
 
-// TestSettlementOutlastsAnOutage: a call that no event answers is repeated until its object is available again, and ends with the host.
+// TestSettlementOutlastsAnOutage: a call for which the core gets no event is repeated until its object is available
+// again or the host is cut.
 func TestSettlementOutlastsAnOutage(t *testing.T) {
 	for _, failure := range []error{ErrUnavailable, ErrOverloaded} {
 		calls := 0

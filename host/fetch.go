@@ -58,12 +58,12 @@ func (x *exchange) send(t *task, body []byte, w watched) abi.Event {
 	return event
 }
 
-// firstChunkBytes is the size of a stream's first chunk. Chunks grow up to the action's limit while they are full: most
-// streams send little at a time, and an idle one holds its buffer.
+// firstChunkBytes is the size of a stream's first chunk. While chunks are full, they grow up to the action's limit.
+// They start small because most streams send little at a time, and an idle stream holds its buffer.
 const firstChunkBytes = 2 << 10
 
-// pump passes a response to the core in chunks. The idle timeout pauses while the client is slow to read, and while the core has
-// paused the fetch.
+// pump passes a response to the core in chunks. The idle timeout does not run while the client is slow to read or the
+// core has paused the fetch.
 func (x *exchange) pump(t *task, limits *timeouts, body io.Reader, head abi.Event) abi.Event {
 	if !x.deliver(t, head) {
 		return fault(t.Action, limits.reason(abi.FaultBroken))
@@ -73,7 +73,7 @@ func (x *exchange) pump(t *task, limits *timeouts, body io.Reader, head abi.Even
 		n, err := body.Read(chunk)
 		if n > 0 {
 			limits.phase(0, 0)
-			// A copy, because the core's output may share memory with its event.
+			// The data is copied, because the core's output may share memory with its event.
 			if !x.deliver(t, abi.Event{Kind: abi.EventChunk, ID: t.ID, Data: bytes.Clone(chunk[:n])}) || !x.awaitResume(t) {
 				return fault(t.Action, limits.reason(abi.FaultBroken))
 			}
@@ -91,7 +91,7 @@ func (x *exchange) pump(t *task, limits *timeouts, body io.Reader, head abi.Even
 	}
 }
 
-// awaitResume waits until a fetch is not paused. It returns false if the fetch is canceled first.
+// awaitResume waits while a fetch is paused. It returns false if the fetch is canceled first.
 func (x *exchange) awaitResume(t *task) bool {
 	x.mu.Lock()
 	gate := t.gate
@@ -107,15 +107,15 @@ func (x *exchange) awaitResume(t *task) bool {
 	}
 }
 
-// Bounds of the first allocation for a whole response. A provider that announces its length saves further ones, up to the
-// larger bound: only sent bytes may take memory.
+// Limits of the first allocation for a non-streaming response. If a provider announces a length, that can save more
+// allocations, but only up to the upper limit: memory must be taken up by bytes that were actually sent.
 const (
 	minBodyBytes = 4 << 10
 	maxBodyGuess = 64 << 10
 )
 
 func readAll(limits *timeouts, response *http.Response, a *abi.Action) ([]byte, uint64) {
-	// One byte more, so that the read that finds the end does not grow the slice.
+	// There is one extra byte, so the read that finds the end does not grow the slice.
 	data := make([]byte, 0, min(max(response.ContentLength+1, minBodyBytes), maxBodyGuess))
 	for {
 		data = slices.Grow(data, 1)

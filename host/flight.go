@@ -8,9 +8,9 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// flights are the requests that exchanges of this host share, by name; core/abi/wire.schema defines them.
+// flights holds the requests that exchanges of this host share, by name. core/abi/wire.schema defines how they work.
 type flights struct {
-	mu    sync.Mutex // guards the flights, too; exchanges lock it while they hold their own
+	mu    sync.Mutex // also guards each flight; exchanges lock it while they hold their own mu
 	named map[string]*flight
 }
 
@@ -22,20 +22,21 @@ type flight struct {
 	landed    bool
 	code      uint64
 	last      []byte
-	changed   chan struct{} // closed, and replaced, by every change
+	changed   chan struct{} // closed and replaced on every change
 }
 
-// seat is an exchange's part in a flight.
+// seat is the role of an exchange in a flight: leader or follower.
 type seat struct {
 	flights *flights
 	name    string
 	flight  *flight
 	leads   bool
-	buffer  uint64 // published by a leader; 0: none
-	read    int    // bytes that a follower has read
+	buffer  uint64 // buffer that the leader publishes; 0: none
+	read    int    // number of bytes that a follower has read
 }
 
-// join returns the value under key in memory, or else the exchange's part in the flight. No key is never found.
+// join returns the value under key in memory if there is one. Otherwise, the exchange joins the flight with the given
+// name, and join returns its seat. An empty key is never found.
 func (f *flights) join(h *memoryCache, key, name string) (value []byte, s *seat) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -53,7 +54,7 @@ func (f *flights) join(h *memoryCache, key, name string) (value []byte, s *seat)
 	return nil, &seat{flights: f, name: name, flight: led, leads: true}
 }
 
-// clear makes everyone who joins from now on lead a flight of its own.
+// clear forgets all flights, so exchanges that join from now on lead new ones.
 func (f *flights) clear() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -84,7 +85,7 @@ func (s *seat) publish(a *abi.Action, head, body []byte) {
 	s.flight.wake()
 }
 
-// grow takes the new content of a buffer, if it is the published one.
+// grow publishes the new content of a buffer if it is the published buffer.
 func (s *seat) grow(buffer uint64, body []byte) {
 	if s == nil || s.buffer != buffer {
 		return
@@ -95,7 +96,7 @@ func (s *seat) grow(buffer uint64, body []byte) {
 	s.flight.wake()
 }
 
-// leave lands the flight, or leaves it.
+// leave lands the flight if the exchange leads it. Otherwise, the exchange stops following it.
 func (s *seat) leave(code uint64, data []byte) {
 	if s == nil {
 		return
@@ -114,7 +115,7 @@ func (s *seat) leave(code uint64, data []byte) {
 	f.wake()
 }
 
-// next blocks until there is something to read, and returns it. Only one call is in progress at a time.
+// next blocks until there is something to read and returns it. Only one call may be in progress at a time.
 func (s *seat) next(ctx context.Context) (code uint64, data []byte) {
 	for {
 		s.flights.mu.Lock()

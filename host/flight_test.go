@@ -19,7 +19,8 @@ func newFlights(t *testing.T) (*flights, *memoryCache) {
 	return h.isolate.flights, h.isolate.memory
 }
 
-// TestFlightReaders: followers that join at any time read everything in order, while the leader publishes.
+// TestFlightReaders checks that followers read everything in order while the leader publishes, no matter when they
+// join.
 func TestFlightReaders(t *testing.T) {
 	f, memory := newFlights(t)
 	_, leader := f.join(memory, "", "name")
@@ -64,7 +65,7 @@ func TestFlightReaders(t *testing.T) {
 	}
 }
 
-// TestFlightJoin: memory is looked up first, and a landed or full flight has no new followers.
+// TestFlightJoin checks that memory is looked up first, and that a landed or full flight gets no new followers.
 func TestFlightJoin(t *testing.T) {
 	f, memory := newFlights(t)
 	_, first := f.join(memory, "key", "name")
@@ -80,7 +81,7 @@ func TestFlightJoin(t *testing.T) {
 	if !second.leads {
 		t.Error("an exchange joins a flight whose buffer is full")
 	}
-	first.leave(abi.FlightLanded, nil) // it is not the one under the name any more
+	first.leave(abi.FlightLanded, nil) // it is no longer the one with that name
 	if _, third := f.join(memory, "", "name"); third.leads {
 		t.Error("the landing of a replaced flight removes its successor")
 	}
@@ -90,7 +91,7 @@ func TestFlightJoin(t *testing.T) {
 	}
 }
 
-// TestFlightOfFailedLeader: a flight ends with its leader's exchange, also if the core fails.
+// TestFlightOfFailedLeader: a flight ends with its leader's exchange, even if the core fails.
 func TestFlightOfFailedLeader(t *testing.T) {
 	joined := make(chan struct{})
 	h := newStubHost(t, &stub{step: func(in *abi.StepInput) abi.StepOutput {
@@ -129,7 +130,7 @@ func TestFlightOfFailedLeader(t *testing.T) {
 
 func actions(all ...abi.Action) abi.StepOutput { return abi.StepOutput{Actions: all} }
 
-// slowKV answers no read before its context ends.
+// slowKV blocks each read until its context ends.
 type slowKV struct{ store.KV }
 
 func (slowKV) Read(ctx context.Context, _ string) ([]byte, bool, error) {
@@ -137,7 +138,7 @@ func (slowKV) Read(ctx context.Context, _ string) ([]byte, bool, error) {
 	return nil, false, ctx.Err()
 }
 
-// TestSlowKV: a lookup with a time limit is a miss after it, and no failure.
+// TestSlowKV: a lookup that exceeds its time limit counts as a miss, not as a failure.
 func TestSlowKV(t *testing.T) {
 	var log bytes.Buffer
 	h := newStubHost(t, &stub{step: func(in *abi.StepInput) abi.StepOutput {

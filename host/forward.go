@@ -6,7 +6,7 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// statusWriter records the status that a handler sends; 0 until the response has started.
+// statusWriter records the status that a handler sends. It is 0 until the response has started.
 type statusWriter struct {
 	http.ResponseWriter
 	status int
@@ -54,9 +54,9 @@ func (x *exchange) forward(a *abi.Action) {
 	x.response.finish()
 }
 
-// control runs the handler. If it panics before the response starts, the client gets the last-resort error. After that
-// the connection is aborted, so that a partial response does not look complete. The panic value might contain secrets
-// and is not logged.
+// control runs the handler. If it panics before the response starts, the client gets the last-resort error. If it
+// panics later, the connection is aborted so that a partial response does not look complete. The panic value is not
+// logged, because it might contain secrets.
 func (x *exchange) control(w *statusWriter, r *http.Request) {
 	defer func() {
 		if recover() == nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// governedSeeds are pairs of a request's text and a response's.
+// governedSeeds are pairs of a request text and a response text.
 var governedSeeds = [][2]string{
 	{"Say hello.", "Hello!"},
 	{"Write to jane.doe@example.com and john@example.net", "Dear [EMAIL_1], [EMAIL_2] and [EMAIL_3]"},
@@ -57,7 +57,7 @@ func quoted(text string) string {
 	return string(data)
 }
 
-// openaiPieces is a stream of a text in pieces of size bytes, on character boundaries.
+// openaiPieces returns a stream that sends a text in pieces of at least size bytes, split on character boundaries.
 func openaiPieces(text string, size int) (chunks [][]byte) {
 	piece := ""
 	send := func() {
@@ -73,8 +73,8 @@ func openaiPieces(text string, size int) (chunks [][]byte) {
 	return append(chunks, []byte("data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"))
 }
 
-// FuzzGoverned: texts of a request and of its response under the Governor, whole and streamed, passed through and
-// translated, and the validation of both.
+// FuzzGoverned fuzzes the texts of a request and its response under the Governor. It covers streaming and
+// non-streaming responses, passed through and translated, and the validation of both.
 func FuzzGoverned(f *testing.F) {
 	for i, seed := range governedSeeds {
 		f.Add(seed[0], seed[1], uint8(i*7+1), i%2 == 0)

@@ -8,14 +8,14 @@ import (
 // errPanicked hides the panic value, which might contain secrets or request data.
 var errPanicked = errors.New("host: panic")
 
-// panicked reports a panic that was recovered, with the stack of the calling goroutine, which has no values in it.
+// panicked reports a recovered panic together with the stack of the calling goroutine, which does not contain values.
 func panicked(report func(code string, stack []byte), code string) {
 	if report != nil {
 		report(code, debug.Stack())
 	}
 }
 
-// background runs f in a goroutine as work. A panic ends only f.
+// background runs f in a goroutine and counts it as work. A panic ends only f.
 func background(w *working, report func(code string, stack []byte), f func()) {
 	w.Go(func() {
 		defer func() {

@@ -18,7 +18,7 @@ func pick(picked []abi.Header, header http.Header, names []fieldName) []abi.Head
 	return picked
 }
 
-// fieldName is the name of a header field in the core's form and in that of http.Header.
+// fieldName is the name of a header field as the core writes it and as http.Header does.
 type fieldName struct{ lower, canonical string }
 
 func fieldNames(lower []string) []fieldName {

@@ -17,22 +17,24 @@ import (
 type Options struct {
 	Engine Engine
 	Clock  store.Clock
-	// MachineClock says that Clock is the machine's, which somebody may set while exchanges are in progress. Their time then
-	// runs on from their start, or a clock set forward would end requests that wait for a provider.
+	// MachineClock says that Clock is the machine's clock, which somebody may set while exchanges are in progress.
+	// The host then adds the elapsed time to each exchange's start. Otherwise, setting the clock forward would end
+	// requests that wait for a provider.
 	MachineClock bool
 	KV           store.KV
 	Objects      Objects
 	Control      http.Handler // the control plane; optional
 	Log          io.Writer    // receives log lines, one JSON object each; optional
 	Stats        *Stats       // optional
-	// Transport sends requests to providers. Optional; default: NewTransport().
+	// Transport sends requests to providers. Optional; the default is NewTransport().
 	Transport http.RoundTripper
-	// Panicked is called after a panic was survived, with a code and the stack. Optional.
+	// Panicked is called with a code and the stack after the host has recovered from a panic. Optional.
 	Panicked func(code string, stack []byte)
 	// Observer is notified of exchanges. Optional.
 	Observer Observer
-	// Persistence is the time for which a call that no event answers, such as a settlement, is repeated while its object is
-	// unavailable or overloaded: nobody else repeats it. 0: not beyond the retry that every call has.
+	// Persistence is how long a call for which the core gets no event, such as a settlement, is repeated while its
+	// object is unavailable or overloaded. Nothing else would repeat it. If it is 0, there is only the one retry that
+	// every call gets.
 	Persistence time.Duration
 	// TrustedProxies are the networks whose X-Forwarded-For is trusted.
 	TrustedProxies []netip.Prefix
@@ -42,7 +44,7 @@ type Options struct {
 type Host struct {
 	Options
 	configured abi.Configured
-	// The header fields that the core wants.
+	// The header fields that the core needs.
 	requestFields, responseFields []fieldName
 
 	run     func(*abi.StepInput) (abi.StepOutput, error) // one step of the engine
@@ -54,7 +56,7 @@ type Host struct {
 	endCut  context.CancelFunc
 }
 
-// New returns a host. It fails if the core rejected its configuration.
+// New returns a host. It fails if the core rejects its configuration.
 func New(o Options) (*Host, error) {
 	configured := o.Engine.Configured()
 	if configured.Error != "" {
@@ -80,17 +82,17 @@ func New(o Options) (*Host, error) {
 // Wait blocks until all exchanges have ended, including their work after the response.
 func (h *Host) Wait() { h.working.Wait() }
 
-// Cut makes exchanges end soon, before the process does: requests to providers end with abi.FaultCut, new ones with
+// Cut makes exchanges end soon, before the process ends. Requests to providers end with abi.FaultCut, new ones with
 // abi.FaultClosing, and waits end at once. The core then ends its responses and settles.
 func (h *Host) Cut() { h.endCut() }
 
-// Evict clears the memory shared between exchanges, so that the next one starts as in a new isolate.
+// Evict clears the memory that exchanges share, so the next one starts as if in a new isolate.
 func (h *Host) Evict() {
 	h.isolate.clear()
 }
 
-// ServeHTTP serves one request. It returns when the response is written and the request body is consumed; the exchange
-// continues until it is settled.
+// ServeHTTP serves one request. It returns when the response has been written and the request body has been consumed.
+// The exchange continues until it is settled.
 func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := newExchange(h, w, r)
 	x.serve()
@@ -100,10 +102,10 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.body.drain()
 }
 
-// Shared returns the blob that all exchanges share. It must not be changed. Packages of the core decode it.
+// Shared returns the blob that all exchanges share. It must not be changed. Packages in the core can decode it.
 func (h *Host) Shared() []byte { return h.isolate.content() }
 
-// Followers returns the number of exchanges that wait for the response of another.
+// Followers returns the number of exchanges that wait for another exchange's response.
 func (h *Host) Followers() int {
 	h.isolate.flights.mu.Lock()
 	defer h.isolate.flights.mu.Unlock()

@@ -10,9 +10,9 @@ import (
 // swapTries is the number of optimistic attempts before a step takes the lock.
 const swapTries = 4
 
-// isolate is what a host keeps between requests, as an isolate of the Worker does. It can be lost at any time. The core's
-// shared blob and the pinned entries are read and written in steps. A step replaces them by compare-and-swap: if another step
-// has changed what it read, the step, which is pure, runs again on the new content.
+// isolate is the state that a host keeps between requests, like an isolate of the Worker. It may be lost at any time.
+// Steps read and write the core's shared blob and the pinned entries. A step replaces them by compare-and-swap. If
+// another step has changed the content that it read, the step, which is pure, runs again on the new content.
 type isolate struct {
 	memory  *memoryCache
 	flights *flights
@@ -23,7 +23,7 @@ type isolate struct {
 	pinned  pinned
 }
 
-// newIsolate returns an isolate that keeps as much as the configured core allows, and at most limit pinned entries.
+// newIsolate returns an isolate that keeps as much as the configured core allows, but at most limit pinned entries.
 func newIsolate(clock store.Clock, bounds *abi.Configured, limit uint64) *isolate {
 	return &isolate{
 		memory: newMemoryCache(clock, bounds), flights: &flights{named: map[string]*flight{}},
@@ -31,7 +31,7 @@ func newIsolate(clock store.Clock, bounds *abi.Configured, limit uint64) *isolat
 	}
 }
 
-// step runs one step of the core on the blob and on the pinned entry of a key. An empty key is none.
+// step runs one step of the core on the blob and on the pinned entry for a key. An empty key means no entry.
 func (i *isolate) step(in *abi.StepInput, key string, run func(*abi.StepInput) (abi.StepOutput, error)) (abi.StepOutput, error) {
 	for range swapTries {
 		i.mu.Lock()
@@ -61,14 +61,14 @@ func (i *isolate) step(in *abi.StepInput, key string, run func(*abi.StepInput) (
 	return out, err
 }
 
-// read sets a step's input, and returns the versions of the blob and the entry. The caller holds mu.
+// read sets a step's input and returns the versions of the blob and the entry. The caller holds mu.
 func (i *isolate) read(in *abi.StepInput, key string) (version, entry uint64) {
 	e := i.pinned.entries[key]
 	in.Shared, in.Pinned = i.shared, e.value
 	return i.version, e.version
 }
 
-// write takes over a step's changes. The caller holds mu.
+// write stores a step's changes. The caller holds mu.
 func (i *isolate) write(out *abi.StepOutput, key string) {
 	if out.SharedChanged {
 		i.shared, i.version = out.Shared, i.version+1
@@ -84,7 +84,7 @@ func (i *isolate) content() []byte {
 	return i.shared
 }
 
-// clear forgets everything, as a new isolate does.
+// clear resets everything to the state of a new isolate.
 func (i *isolate) clear() {
 	i.memory.clear()
 	i.flights.clear()

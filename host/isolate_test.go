@@ -8,8 +8,8 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// TestIsolateKeepsConcurrentUpdates: each exchange adds one byte to the blob, and all of them read it before any changes
-// it. No update is lost.
+// TestIsolateKeepsConcurrentUpdates: each exchange adds one byte to the blob, and all of them read it before any of
+// them changes it. No update is lost.
 func TestIsolateKeepsConcurrentUpdates(t *testing.T) {
 	const exchanges = 50
 	var barrier sync.WaitGroup
@@ -40,7 +40,7 @@ func TestIsolateKeepsConcurrentUpdates(t *testing.T) {
 	}
 }
 
-// TestIsolateIgnoresFailedStep: a step that failed does not change the blob.
+// TestIsolateIgnoresFailedStep: a failed step does not change the blob.
 func TestIsolateIgnoresFailedStep(t *testing.T) {
 	i := newIsolate(nil, &stubConfigured, 0)
 	i.shared = []byte("before")

@@ -2,7 +2,7 @@ package host
 
 import "github.com/postern-ai/postern/core/abi"
 
-// lastResort responds when the core failed. The cause is not logged, because it might contain request data.
+// lastResort responds when the core has failed. The cause is not logged, because it might contain request data.
 func (x *exchange) lastResort() {
 	x.host.logFailure(abi.StepFailed, x.id)
 	if x.response.opened {
@@ -13,7 +13,7 @@ func (x *exchange) lastResort() {
 	x.response.respond(x.host.lastAnswer(x.id))
 }
 
-// lastAnswer returns the error response, prepared by the core at configuration, for a failed step.
+// lastAnswer returns the error response for a failed step, which the core prepared when it was configured.
 func (h *Host) lastAnswer(id string) (status uint64, headers []abi.Header, body []byte) {
 	c := &h.configured
 	body = append(append(append(body, c.LastResortBody[0]...), id...), c.LastResortBody[1]...)

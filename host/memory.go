@@ -8,7 +8,8 @@ import (
 	"github.com/postern-ai/postern/store"
 )
 
-// memoryCache is the memory cache that the core reads and writes through actions: an LRU bounded in bytes, with expiry.
+// memoryCache is the memory cache that the core reads and writes through actions: an LRU cache with a maximum size in
+// bytes and with expiry.
 type memoryCache struct {
 	mu      sync.Mutex
 	clock   store.Clock

@@ -21,7 +21,7 @@ type Stats struct {
 	AlarmsSet   atomic.Int64
 	Fetches     atomic.Int64
 	Steps       atomic.Int64
-	// DeliveryFailures are outbox deliveries that an alarm retries; PostFailures are posts without a response.
+	// DeliveryFailures counts outbox deliveries that an alarm retries. PostFailures counts posts without a response.
 	DeliveryFailures atomic.Int64
 	PostFailures     atomic.Int64
 }
@@ -32,15 +32,15 @@ type StoredObjects struct {
 	Engine Engine
 	Store  store.Store
 	Stats  *Stats
-	// Send sends an outbox row's command to its object; an error makes an alarm retry the delivery. Optional: tests
-	// inject faults.
+	// Send sends an outbox row's command to its object. If it returns an error, an alarm retries the delivery.
+	// Optional; tests use it to inject faults.
 	Send func(context.Context, abi.Delivery) error
 	// Alarm is called after a command has set an object's alarm to an earlier time, in Unix milliseconds. Optional.
 	Alarm func(atMs uint64)
-	// Panicked is called after a panic was survived, with a code and the stack. Optional.
+	// Panicked is called with a code and the stack after recovering from a panic. Optional.
 	Panicked func(code string, stack []byte)
 
-	swapping sync.RWMutex // held during commands, and for writing while Engine changes
+	swapping sync.RWMutex // held for reading during commands, and for writing while Engine changes
 
 	mu      sync.Mutex
 	active  map[store.Object]*activity
@@ -54,11 +54,11 @@ func (o *StoredObjects) Replace(engine Engine) {
 	o.Engine = engine
 }
 
-// activity is the background work of one object in this process. It exists while there is any.
+// activity is the background work of one object in this process. It exists only while there is such work.
 type activity struct {
 	users      int           // guarded by StoredObjects.mu
 	delivering sync.Mutex    // held while the outbox is delivered
-	posting    chan struct{} // semaphore with a token per post in flight
+	posting    chan struct{} // semaphore with one token per post in flight
 }
 
 // begin returns the object's activity, which end releases.
@@ -83,15 +83,15 @@ func (o *StoredObjects) end(id store.Object) {
 	}
 }
 
-// counted is an object's storage during a command, with its use counted in stats. A commit that leaves rows in the
+// counted is an object's storage during a command. It counts its use in stats. A commit that leaves rows in the
 // outbox sets the alarm that delivers them if this process dies.
 type counted struct {
 	store.Rows
 	stats  *Stats
 	now    uint64
 	outbox bool   // the outbox has rows
-	alarm  uint64 // the alarm that Commit has set earlier than the current one; 0: none
-	failed bool   // the store failed, not the command
+	alarm  uint64 // the alarm that Commit has set, if it is earlier than the current one; 0: none
+	failed bool   // the store has failed, not the command
 }
 
 func (c *counted) Read(g abi.Range) ([]abi.Row, error) {
@@ -136,7 +136,7 @@ func (o *StoredObjects) Call(ctx context.Context, class abi.Class, name, _ strin
 	return out.Reply, nil
 }
 
-// run applies one command in one transaction.
+// run runs one command in one transaction.
 func (o *StoredObjects) run(ctx context.Context, id store.Object, command []byte) (out abi.ObjectOutput, err error) {
 	var alarm uint64
 	err = o.Store.Run(ctx, id, func(rows store.Rows, now uint64) (err error) {
@@ -164,7 +164,7 @@ func (o *StoredObjects) apply(id store.Object, rows *counted, command []byte) (o
 	return runObject(o.Engine, rows, in)
 }
 
-// follow runs a command's deliveries and posts, after its reply.
+// follow runs a command's deliveries and posts after its reply.
 func (o *StoredObjects) follow(id store.Object, out abi.ObjectOutput) {
 	if out.Deliver {
 		background(&o.working, o.Panicked, func() { _ = o.deliver(context.Background(), id) })

@@ -6,13 +6,14 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// Observer is notified of the exchanges of a host, for metrics and traces. Its methods, and those of the values that it
-// returns, must be fast and must not block. Strings and slices that they get must not be changed, and kept only where
-// noted.
+// Observer is notified of the exchanges of a host, for metrics and traces. Its methods, and the methods of the values
+// that it returns, must be fast and must not block. They must not change strings and slices that they get, and may
+// keep them only where noted.
 type Observer interface {
-	// Begin is called when a request has arrived. id is the request ID.
+	// Begin is called when a request arrives. id is the request ID.
 	Begin(id string, r *http.Request) ObservedExchange
-	// Failed is called when the host logs a failure of its own. code is one of few, such as "kv_read_failed".
+	// Failed is called when the host logs one of its own failures. code is from a small set, such as
+	// "kv_read_failed".
 	Failed(code string)
 }
 
@@ -23,20 +24,21 @@ type ObservedExchange interface {
 	Attempt(fetch *abi.Action, state []byte) ObservedAttempt
 	// Head is called before the response head is sent. streamed means that the body follows in pieces.
 	Head(status uint64, headers []abi.Header, streamed bool)
-	// Sent is called after a piece of a streamed body was sent.
+	// Sent is called after a piece of a streamed body has been sent.
 	Sent(piece []byte)
 	// Log is called with the exchange's log line, a JSON object.
 	Log(line []byte)
-	// End is called last, when the exchange has settled. Attempts that have not ended were canceled.
+	// End is called last, when the exchange has settled. Attempts that have not ended by then were canceled.
 	End()
 }
 
-// ObservedAttempt is notified of one fetch, by its own goroutine. Its methods may be called after ObservedExchange.End.
+// ObservedAttempt is notified of one fetch, from the goroutine of the fetch. Its methods may be called after
+// ObservedExchange.End.
 type ObservedAttempt interface {
-	// Head is called when the response head has arrived.
+	// Head is called when the response head arrives.
 	Head(status int)
-	// End is called when the response, or the stream, has ended. fault is the abi fault, 0 if the response is complete.
-	// canceled means that the exchange canceled the fetch: the fault is then a consequence.
+	// End is called when the response or stream has ended. fault is the abi fault, or 0 if the response is complete.
+	// canceled means that the exchange canceled the fetch, which caused the fault.
 	End(fault uint64, canceled bool)
 }
 
@@ -49,7 +51,7 @@ func (w watched) head(status int) {
 	}
 }
 
-// end passes the last event of a fetch on.
+// end passes on the last event of a fetch.
 func (w watched) end(canceled bool, event abi.Event) {
 	if w.ObservedAttempt == nil {
 		return

@@ -12,7 +12,7 @@ import (
 	"github.com/postern-ai/postern/store/memory"
 )
 
-// TestOddRequests: unusual and malformed requests, as bytes on the wire to a host with the native core.
+// TestOddRequests sends unusual and malformed requests as raw bytes to a host with the native core.
 func TestOddRequests(t *testing.T) {
 	e := newNative(t)
 	w := newWorld(e)
@@ -82,7 +82,7 @@ func TestOddRequests(t *testing.T) {
 		}
 		_ = wire.Close()
 		h.Wait()
-		w.clock += 60_000 // so that no rate limit applies
+		w.clock += 60_000 // so no rate limit applies
 	}
 }
 

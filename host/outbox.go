@@ -8,7 +8,7 @@ import (
 	"github.com/postern-ai/postern/store"
 )
 
-// deliver sends the outbox, oldest first. At the first failure it stops; the object's alarm retries.
+// deliver sends the outbox, oldest first. It stops at the first failure, and the object's alarm retries.
 func (o *StoredObjects) deliver(ctx context.Context, id store.Object) error {
 	a := o.begin(id)
 	defer o.end(id)
@@ -29,8 +29,9 @@ func (o *StoredObjects) deliver(ctx context.Context, id store.Object) error {
 	}
 }
 
-// next returns the oldest delivery to an object. It writes the deliveries to KV before it, each in the transaction that
-// removes its row: another replica that delivers the same outbox cannot put an older value over a newer one.
+// next returns the oldest delivery to an object. It makes earlier deliveries to KV itself, each in the transaction
+// that removes its row. Another replica that delivers the same outbox therefore cannot overwrite a newer value with
+// an older one.
 func (o *StoredObjects) next(ctx context.Context, id store.Object) (key string, d abi.Delivery, err error) {
 	for {
 		err = o.Store.Run(ctx, id, func(rows store.Rows, _ uint64) (err error) {
@@ -46,7 +47,7 @@ func (o *StoredObjects) next(ctx context.Context, id store.Object) (key string, 
 	}
 }
 
-// remove deletes the row of a delivery that was sent.
+// remove deletes the row of a delivery that has been sent.
 func (o *StoredObjects) remove(ctx context.Context, id store.Object, key string) error {
 	return o.Store.Run(ctx, id, func(rows store.Rows, _ uint64) error {
 		return rows.Commit(nil, []string{key}, 0)

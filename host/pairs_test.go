@@ -12,8 +12,8 @@ import (
 
 const workerSources = "../worker/gateway/src"
 
-// TestPairs: a subject has the same file name in both hosts, or README.md says why it exists in one only. The names in
-// README.md exist.
+// TestPairs checks that a subject has the same file name in both hosts, or that README.md says why only one host has
+// it. It also checks that the names in README.md exist.
 func TestPairs(t *testing.T) {
 	text, err := os.ReadFile("README.md")
 	if err != nil {
@@ -49,7 +49,8 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// tableRows returns the cells of the tables' rows whose first cell is in backquotes, without the backquotes of whole cells.
+// tableRows returns the cells of table rows whose first cell is in backquotes. Backquotes around a complete cell are
+// removed.
 func tableRows(text string) (rows [][]string) {
 	for line := range strings.Lines(text) {
 		if !strings.HasPrefix(line, "| `") {
@@ -64,7 +65,7 @@ func tableRows(text string) (rows [][]string) {
 	return rows
 }
 
-// sources returns the names of a host's source files, without tests.
+// sources returns the names of a host's source files except tests.
 func sources(t *testing.T, folder, extension string) map[string]bool {
 	t.Helper()
 	entries, err := os.ReadDir(folder)

@@ -2,10 +2,11 @@ package host
 
 import "github.com/postern-ai/postern/store"
 
-// pinned is the pinned memory: entries that steps read and replace, outside the cache. isolate.mu guards it.
+// pinned is the pinned memory. It contains entries that steps read and replace and that are not part of the cache.
+// isolate.mu guards it.
 type pinned struct {
 	clock   store.Clock
-	limit   uint64 // of entries; 0: no pinned memory
+	limit   uint64 // maximum number of entries; 0: no pinned memory
 	entries map[string]pinnedEntry
 	changes uint64 // counts the changes of all entries
 }
@@ -13,11 +14,11 @@ type pinned struct {
 // pinnedEntry is an entry of the pinned memory; see abi.ActionPin.
 type pinnedEntry struct {
 	value     []byte
-	version   uint64 // number of its last change, which no other content has
+	version   uint64 // number of its last change, which is unique to its content
 	expiresMs uint64
 }
 
-// write replaces an entry; an empty value removes it. It drops a new entry if there is no room.
+// write replaces an entry. An empty value removes it. If there is no room, a new entry is dropped.
 func (p *pinned) write(key string, value []byte, keepMs uint64) {
 	_, known := p.entries[key]
 	switch {
@@ -29,7 +30,7 @@ func (p *pinned) write(key string, value []byte, keepMs uint64) {
 	}
 }
 
-// hasRoom reports whether one more entry may be pinned. It first removes expired ones if there are too many.
+// hasRoom reports whether one more entry may be pinned. If there is none, it first removes expired entries.
 func (p *pinned) hasRoom() bool {
 	if uint64(len(p.entries)) >= p.limit {
 		now := p.clock.Now()

@@ -10,8 +10,8 @@ import (
 	"github.com/postern-ai/postern/store"
 )
 
-// postClient sends Posts, each on a new connection. On a reused one net/http may retry the request, but a Post must be
-// sent at most once.
+// postClient sends Posts, each on a new connection. On a reused connection, net/http may retry the request, but a
+// Post must be sent at most once.
 var postClient = newPostClient(abi.PostTimeoutMs * time.Millisecond)
 
 func newPostClient(timeout time.Duration) *http.Client {

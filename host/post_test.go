@@ -19,7 +19,7 @@ import (
 )
 
 // poster runs objects whose command "post" writes a row and sends posts. The command "look" returns the row. An alarm
-// sends the posts.
+// sends the posts as well.
 type poster struct {
 	*StoredObjects
 	mu       sync.Mutex
@@ -168,7 +168,7 @@ func TestConcurrentPosts(t *testing.T) {
 	}
 }
 
-// TestPostedIsCommand: the output of a Posted command is committed, and its posts are sent.
+// TestPostedIsCommand checks that the output of a Posted command is committed and its posts are sent.
 func TestPostedIsCommand(t *testing.T) {
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusBadGateway) })
 	p := newPoster(abi.Post{ID: "1", URL: url})

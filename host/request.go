@@ -9,7 +9,7 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// sentPath returns the path as sent. URL.Path is decoded, and encoding it again may change it.
+// sentPath returns the path as it was sent. URL.Path is decoded, and re-encoding it might change it.
 func sentPath(r *http.Request) string {
 	path, _, _ := strings.Cut(r.RequestURI, "?")
 	if !strings.HasPrefix(path, "/") { // absolute form, or a request made without a server
@@ -24,8 +24,8 @@ func requestID() string {
 	return abi.RequestIDPrefix + hex.EncodeToString(random[:])
 }
 
-// requestFields returns the fields of the event that begins an exchange: those named, the request line, its ID and the client's
-// address.
+// requestFields returns the fields of the event that begins an exchange: the named header fields, the request line,
+// the request ID and the client's address.
 func requestFields(r *http.Request, names []fieldName, id, address string) []abi.Header {
 	fields := append(make([]abi.Header, 0, 16),
 		abi.Header{Name: abi.PseudoID, Value: id}, abi.Header{Name: abi.PseudoMethod, Value: r.Method},

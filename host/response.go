@@ -16,8 +16,8 @@ type callerResponse struct {
 	done     bool             // answered is closed
 	started  bool             // the head was sent
 	opened   bool             // the body is a stream
-	broken   bool             // the response was cut off; readable when answered is closed
-	lastWord []byte           // of a stream, if the core fails
+	broken   bool             // the response was cut off; may be read without mu once answered is closed
+	lastWord []byte           // end of a stream if the core fails
 }
 
 // respond sends a complete response. The response to HEAD has the Content-Length but no body.
@@ -48,7 +48,7 @@ func (r *callerResponse) head(status uint64, headers []abi.Header) {
 	r.started = true
 }
 
-// finish ends the response; nothing more is written.
+// finish ends the response. Nothing more is written.
 func (r *callerResponse) finish() {
 	if !r.done {
 		r.done = true

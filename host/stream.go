@@ -13,8 +13,8 @@ func (r *callerResponse) open(a *abi.Action) bool {
 	return r.send(nil)
 }
 
-// send writes and flushes a chunk of the response, blocking until the connection accepts it. It returns false if the client
-// has disconnected, and ends the response then.
+// send writes and flushes a chunk of the response. It blocks until the connection accepts the chunk. If the client
+// has disconnected, it ends the response and returns false.
 func (r *callerResponse) send(piece []byte) bool {
 	if r.done {
 		return true

@@ -83,7 +83,7 @@ data: {"type":"response.completed","response":{"status":"completed","output":[],
 		"event", "metadata", []byte(`{"usage":{"inputTokens":4,"outputTokens":2}}`)))},
 }
 
-// surfaces are the streaming endpoints, with a request body up to the model name.
+// surfaces are the streaming endpoints. Each has the beginning of a request body up to the model name.
 var surfaces = []struct{ path, body string }{
 	{"/v1/chat/completions", `{"stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"x"}],"model":"`},
 	{"/v1/messages", `{"stream":true,"max_tokens":2000,"messages":[{"role":"user","content":"x"}],"model":"`},
@@ -102,8 +102,8 @@ func exchangeStream(w *world, target, surface int, chunks ...[]byte) uint64 {
 	}, []byte(body)})
 }
 
-// TestStreamsDifferential: every provider's stream through every streaming endpoint, whole and byte by byte. Go and wasm
-// give the same result, with status 200.
+// TestStreamsDifferential sends every provider's stream through every streaming endpoint, at once and byte by byte.
+// Go and Wasm must give the same result with status 200.
 func TestStreamsDifferential(t *testing.T) {
 	both := &enginePair{t, newNative(t), newWasm(t)}
 	for target := range targets {
@@ -118,7 +118,7 @@ func TestStreamsDifferential(t *testing.T) {
 				if status := exchangeStream(w, target, surface, chunks...); status != 200 || w.traps > 0 {
 					t.Errorf("%s by %s in %d chunks: status %d, %d traps", targets[target].model, surfaces[surface].path, len(chunks), status, w.traps)
 				}
-				// The same request again is a cache hit, replayed as a stream.
+				// The same request again is a cache hit and is replayed as a stream.
 				if status := exchangeStream(w, target, surface, []byte("data: not called\n\n")); status != 200 || w.traps > 0 {
 					t.Errorf("%s by %s again: status %d, %d traps", targets[target].model, surfaces[surface].path, status, w.traps)
 				}
@@ -127,7 +127,7 @@ func TestStreamsDifferential(t *testing.T) {
 	}
 }
 
-// FuzzStream: any bytes as a provider's stream, cut anywhere.
+// FuzzStream fuzzes a provider's stream with arbitrary bytes, cut anywhere.
 func FuzzStream(f *testing.F) {
 	for target := range targets {
 		f.Add(uint8(target), uint8(target), []byte(targets[target].stream), uint16(40))
@@ -143,7 +143,7 @@ func FuzzStream(f *testing.F) {
 	})
 }
 
-// FuzzSurface: any request body on the endpoints for OpenAI and Anthropic SDKs.
+// FuzzSurface fuzzes request bodies on the endpoints for OpenAI and Anthropic SDKs.
 func FuzzSurface(f *testing.F) {
 	for surface := range surfaces {
 		for _, model := range []string{"llama-3.3-70b-instruct-turbo", "gpt-4.1", "claude-haiku-4-5", "gemini-2.5-flash", "amazon.nova-lite-v1:0", "gpt-6.1-sol"} {

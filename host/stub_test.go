@@ -9,7 +9,8 @@ import (
 	"github.com/postern-ai/postern/store/memory"
 )
 
-// stub is an engine with a test's step and apply functions, for actions that the core returns rarely or never.
+// stub is an engine with step and apply functions from a test. It is for actions that the core rarely or never
+// returns.
 type stub struct {
 	step  func(*abi.StepInput) abi.StepOutput
 	apply func(*abi.ObjectInput) (abi.ObjectOutput, error)
@@ -47,7 +48,8 @@ func (s *stub) Apply(message []byte) ([]byte, error) {
 	return w.Buf, err
 }
 
-// newStubHost returns a host with an engine. The optional change edits its options; by default it has no control plane.
+// newStubHost returns a host with an engine. change, which is optional, edits the host's options. By default, the
+// host has no control plane.
 func newStubHost(t testing.TB, engine Engine, change func(*Options)) *Host {
 	t.Helper()
 	clock := fixedClock(1)
@@ -63,7 +65,7 @@ func newStubHost(t testing.TB, engine Engine, change func(*Options)) *Host {
 	return h
 }
 
-// restless shortens the sleep of keepers, for which Wait waits: they report every five seconds.
+// restless shortens the five seconds that keepers sleep between reports, because Wait waits for them.
 type restless struct{ Engine }
 
 func (e restless) Step(message []byte) ([]byte, error) {

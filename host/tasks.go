@@ -15,17 +15,17 @@ type task struct {
 	cancel func()
 	run    func(*task) abi.Event // returns the last event
 	fired  bool                  // a timer's time has come
-	gate   chan struct{}         // of a paused fetch: closed when it continues; nil: it is not paused
+	gate   chan struct{}         // closed when a paused fetch resumes; nil: not paused
 }
 
 // tasks are the actions in progress of one exchange, which guards them with its mu.
 type tasks struct {
 	open    []*task // have yet to produce their last event
-	pending []*task // started by the current step, not running yet
+	pending []*task // started by the current step but not running yet
 }
 
-// start makes a task of an action; exchange.launch runs it after the step. A task without an ID delivers no event and cannot
-// be canceled.
+// start turns an action into a task, which exchange.launch runs after the step. A task without an ID delivers no
+// event and cannot be canceled.
 func (ts *tasks) start(ctx context.Context, a *abi.Action, run func(*task) abi.Event) {
 	t := &task{Action: a, ctx: context.Background(), run: run}
 	if a.ID != 0 {
@@ -35,8 +35,8 @@ func (ts *tasks) start(ctx context.Context, a *abi.Action, run func(*task) abi.E
 	ts.pending = append(ts.pending, t)
 }
 
-// wait makes a task of an ActionWait. fire is called when its time has come, and when the host is cut. The task has no
-// goroutine before that.
+// wait turns an ActionWait into a task. fire is called when the time has come or the host is cut. Until then, the
+// task has no goroutine.
 func (ts *tasks) wait(cut context.Context, a *abi.Action, fire func(*task)) {
 	t := &task{Action: a, run: func(t *task) abi.Event { return abi.Event{Kind: abi.EventTimer, ID: t.ID} }}
 	timer := time.AfterFunc(time.Duration(a.KeepMs)*time.Millisecond, func() { fire(t) })
@@ -55,7 +55,7 @@ func (ts *tasks) find(id uint64) *task {
 	return nil
 }
 
-// close ends a task, and reports whether it was open.
+// close ends a task and reports whether it was open.
 func (ts *tasks) close(t *task) bool {
 	i := slices.Index(ts.open, t)
 	if i < 0 {
@@ -66,7 +66,7 @@ func (ts *tasks) close(t *task) bool {
 	return true
 }
 
-// cancel closes the task with an ID, if it is open.
+// cancel closes the task with an ID if it is open.
 func (ts *tasks) cancel(id uint64) {
 	if t := ts.find(id); t != nil {
 		ts.close(t)

@@ -8,7 +8,7 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// timeouts are those of a fetch: one of the current phase, and one in total. One timer watches both.
+// timeouts are the timeouts of a fetch: one for the current phase and one for the total time. One timer watches both.
 type timeouts struct {
 	cut    context.Context // Host.cut
 	cancel context.CancelFunc
@@ -16,14 +16,14 @@ type timeouts struct {
 	mu       sync.Mutex
 	timer    *time.Timer
 	rings    time.Time // when the timer fires
-	end      time.Time // of the total; zero: no timeout
+	end      time.Time // end of the total time; zero: no timeout
 	phaseEnd time.Time // zero: no timeout
 	fault    uint64    // of the phase
-	expired  uint64    // fault of the timeout that has passed, 0 if none has
+	expired  uint64    // fault of the timeout that has passed; 0: none
 }
 
-// phase begins a phase with a timeout; 0 ms is no timeout. A timer that fires too early for the new phase sets itself again,
-// so that a stream moves no timer at every chunk.
+// phase begins a phase with a timeout. 0 ms means no timeout. A timer that fires too early for the new phase
+// reschedules itself, so a stream does not have to reset the timer with every chunk.
 func (t *timeouts) phase(ms, fault uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -31,7 +31,7 @@ func (t *timeouts) phase(ms, fault uint64) {
 	t.schedule()
 }
 
-// after returns the time in ms milliseconds, or the zero time if ms is 0.
+// after returns the time ms milliseconds from now, or the zero time if ms is 0.
 func after(ms uint64) time.Time {
 	if ms == 0 {
 		return time.Time{}
@@ -39,7 +39,7 @@ func after(ms uint64) time.Time {
 	return time.Now().Add(time.Duration(ms) * time.Millisecond)
 }
 
-// schedule makes the timer fire at the next timeout or before it.
+// schedule makes the timer fire at the next timeout or earlier.
 func (t *timeouts) schedule() {
 	next := t.end
 	if next.IsZero() || !t.phaseEnd.IsZero() && t.phaseEnd.Before(next) {
@@ -85,7 +85,7 @@ func (t *timeouts) stop() {
 	}
 }
 
-// reason returns the fault of the timeout that has passed, FaultCut after Host.Cut, or else the fault given.
+// reason returns the fault of the timeout that has passed, or FaultCut after Host.Cut, or otherwise the given fault.
 func (t *timeouts) reason(otherwise uint64) uint64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()

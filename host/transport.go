@@ -16,13 +16,14 @@ const (
 	maxHeaderBytes   = 256 << 10
 )
 
-// NewTransport returns a transport for requests to providers. It pools connections, speaks HTTP/2 where the provider offers
-// it, and honors HTTP_PROXY, HTTPS_PROXY and NO_PROXY. It asks for no compression: a provider's bytes are what arrives. The
-// core sets the timeouts of a request; those here only bound a connection attempt.
+// NewTransport returns a transport for requests to providers. It pools connections, speaks HTTP/2 where the provider
+// offers it, and honors HTTP_PROXY, HTTPS_PROXY and NO_PROXY. It does not request compression, so the body arrives
+// exactly as the provider sent it. The core sets the timeouts of a request. The ones here only limit a connection
+// attempt.
 //
-// net/http sends a POST again only if it has written no byte of it, or if an HTTP/2 server has declared that it has not
-// processed it. So a provider gets each request at most once, as long as it has no Idempotency-Key header; see
-// http.Transport.
+// net/http resends a POST only if it has not written any of it, or if an HTTP/2 server has declared that it did not
+// process it. A provider therefore gets each request at most once, as long as the request has no Idempotency-Key
+// header; see http.Transport.
 func NewTransport() *http.Transport {
 	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}
 	return &http.Transport{
@@ -34,7 +35,7 @@ func NewTransport() *http.Transport {
 		IdleConnTimeout:        idleConnTimeout,
 		MaxResponseHeaderBytes: maxHeaderBytes,
 		DisableCompression:     true,
-		// A connection that a firewall has dropped must not fail one request after the other.
+		// A connection that a firewall has dropped must not fail one request after another.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: keepAlive, PingTimeout: keepAlive},
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestPostSentOnce: a POST on a reused connection that breaks before the response is not sent again: the provider may have
-// processed and billed it.
+// TestPostSentOnce: if a reused connection breaks before the response, a POST is not sent again, because the provider
+// may have processed and billed it.
 func TestPostSentOnce(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -28,7 +28,7 @@ func TestPostSentOnce(t *testing.T) {
 			go func() {
 				defer conn.Close()
 				in := bufio.NewReader(conn)
-				for n := 0; n < 2; n++ { // the second request of a connection gets no response
+				for n := 0; n < 2; n++ { // the second request on a connection gets no response
 					request, err := http.ReadRequest(in)
 					if err != nil {
 						return

@@ -24,7 +24,7 @@ type Wasm struct {
 	idle       []*instance
 }
 
-// compiled is shared by all engines of the process, so that a module is compiled once.
+// compiled is shared by all engines in the process, so a module is compiled only once.
 var compiled = wazero.NewCompilationCache()
 
 // instance is an instantiated module with its exports.
@@ -61,17 +61,17 @@ func (w *Wasm) Close(ctx context.Context) error { return w.runtime.Close(ctx) }
 // Configured returns the core's reply to its configuration.
 func (w *Wasm) Configured() abi.Configured { return w.configured }
 
-// Step calls the core's export step on an idle instance.
+// Step calls the core's exported function step on an idle instance.
 func (w *Wasm) Step(message []byte) ([]byte, error) {
 	return w.call(message, func(i *instance) api.Function { return i.step })
 }
 
-// Reads calls the core's export reads on an idle instance.
+// Reads calls the core's exported function reads on an idle instance.
 func (w *Wasm) Reads(message []byte) ([]byte, error) {
 	return w.call(message, func(i *instance) api.Function { return i.reads })
 }
 
-// Apply calls the core's export apply on an idle instance.
+// Apply calls the core's exported function apply on an idle instance.
 func (w *Wasm) Apply(message []byte) ([]byte, error) {
 	return w.call(message, func(i *instance) api.Function { return i.appl })
 }
@@ -153,7 +153,7 @@ func (i *instance) call(ctx context.Context, export api.Function, message []byte
 	return append([]byte(nil), out...), nil
 }
 
-// MemorySize returns the largest memory size of the idle instances in bytes.
+// MemorySize returns the memory size of the largest idle instance in bytes.
 func (w *Wasm) MemorySize() uint32 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -164,8 +164,8 @@ func (w *Wasm) MemorySize() uint32 {
 	return size
 }
 
-// ArmPanic makes the next step trap, for tests. It keeps one idle instance, the armed one. It needs the build with the
-// panic switch (build.sh panic).
+// ArmPanic makes the next step trap, for tests. It keeps only one idle instance, the armed one. It requires the build
+// with the panic switch (build.sh panic).
 func (w *Wasm) ArmPanic() error {
 	ctx := context.Background()
 	w.mu.Lock()

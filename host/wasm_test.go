@@ -49,7 +49,7 @@ func (i *instance) export(name string) api.Function {
 	return map[string]api.Function{"step": i.step, "reads": i.reads, "apply": i.appl}[name]
 }
 
-// inspector calls an instance as instance.call does, and checks the memory around the message.
+// inspector calls an instance in the same way as instance.call and checks the memory around the message.
 type inspector struct {
 	t        *testing.T
 	i        *instance
@@ -58,8 +58,8 @@ type inspector struct {
 	from     uint32 // start of the configuration
 }
 
-// newInspector takes a configured instance and one of the same module before configure, bare. The memory between their
-// marks is the configuration.
+// newInspector takes a configured instance and bare, an instance of the same module before configuration. The memory
+// between their marks is the configuration.
 func newInspector(t *testing.T, i, bare *instance) *inspector {
 	x := &inspector{t: t, i: i, mark: reserve(t, i, 0), from: reserve(t, bare, 0)}
 	x.sentinel = bytes.Clone(x.memory(x.from, x.mark))
@@ -86,8 +86,8 @@ func (x *inspector) memory(from, to uint32) []byte {
 	return data
 }
 
-// call runs a message. reserve must return the mark, with only zeros above it. The call must not change its input or the
-// configuration.
+// call runs a message. reserve must return the mark, and the memory above it must be zero. The call must not change
+// its input or the configuration.
 func (x *inspector) call(m message) []byte {
 	at := reserve(x.t, x.i, len(m.data))
 	if at != x.mark && len(m.data) > 0 {
@@ -152,7 +152,7 @@ func TestArenaReset(t *testing.T) {
 	t.Logf("%d messages twice, %d bytes of configuration, %d of memory", len(messages), len(x.sentinel), i.module.Memory().Size())
 }
 
-// largeBodies returns bodies of about size bytes, by name, in the shapes that take the most memory.
+// largeBodies returns bodies of about size bytes by name. They have the shapes that take the most memory.
 func largeBodies(size int) map[string]string {
 	repeat := func(unit string) string { return strings.Repeat(unit, size/len(unit)) }
 	members := func(form string) string {
@@ -180,7 +180,7 @@ func largeBodies(size int) map[string]string {
 	}
 }
 
-// longKeys returns 12 members whose keys must be unescaped before they can be compared.
+// longKeys returns 12 JSON fields whose names must be unescaped before they can be compared.
 func longKeys(size int) string {
 	var keys []string
 	for i := range 12 {
@@ -189,7 +189,7 @@ func longKeys(size int) string {
 	return strings.Join(keys, ",")
 }
 
-// single is an engine with one instance, which is never replaced. peak is its largest memory size in bytes.
+// single is an engine with one instance that is never replaced. peak is its peak memory size in bytes.
 type single struct {
 	*Wasm
 	i    *instance
@@ -291,7 +291,7 @@ func TestTrapFailsOneCall(t *testing.T) {
 	}
 }
 
-// TestMalformedMessageTraps: a malformed message traps in every export, and the next call succeeds.
+// TestMalformedMessageTraps: a malformed message traps in every exported function, and the next call succeeds.
 func TestMalformedMessageTraps(t *testing.T) {
 	w, native := newWasm(t), newNative(t)
 	x := newWorld(w)
@@ -311,7 +311,8 @@ func TestMalformedMessageTraps(t *testing.T) {
 	}
 }
 
-// TestMemoryCeiling: an instance that grew beyond abi.MemoryCeilingBytes still returns its result, but is not used again.
+// TestMemoryCeiling: an instance that has grown beyond abi.MemoryCeilingBytes still returns its result but is not
+// used again.
 func TestMemoryCeiling(t *testing.T) {
 	w := newWasm(t)
 	x := newWorld(w)

@@ -2,15 +2,15 @@ package host
 
 import "sync"
 
-// working counts work in progress. A sync.WaitGroup does not allow new work to begin while Wait returns, which happens here
-// whenever a request arrives.
+// working counts work in progress. A sync.WaitGroup does not allow new work to begin while Wait returns, but that
+// happens here whenever a request arrives.
 type working struct {
 	mu   sync.Mutex
 	n    int
 	idle chan struct{} // closed when n becomes 0; nil while nobody waits
 }
 
-// Add counts n more.
+// Add counts n more pieces of work.
 func (w *working) Add(n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -20,10 +20,10 @@ func (w *working) Add(n int) {
 	}
 }
 
-// Done ends one.
+// Done ends one piece of work.
 func (w *working) Done() { w.Add(-1) }
 
-// Go runs f in a goroutine as work.
+// Go runs f in a goroutine and counts it as work.
 func (w *working) Go(f func()) {
 	w.Add(1)
 	go func() {

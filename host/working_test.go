@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestWorkWhileWaiting: work may begin while others wait, also at the moment at which they return.
+// TestWorkWhileWaiting: work may begin while others wait, even at the moment when they return.
 func TestWorkWhileWaiting(t *testing.T) {
 	var w working
 	var all sync.WaitGroup

@@ -10,8 +10,8 @@ import (
 
 const (
 	alarmWorkers = 8
-	// alarmPoll is the longest sleep. It is limited because another replica may have set an earlier alarm, or a clock
-	// may have been changed.
+	// alarmPoll is the longest sleep. It is limited because another replica may have set an earlier alarm or somebody
+	// may have changed a clock.
 	alarmPoll = time.Second
 	// alarmLate is the pause while an alarm is due but this server is already doing all it can.
 	alarmLate = 20 * time.Millisecond
@@ -23,7 +23,7 @@ type alarms struct {
 	workers chan struct{} // one token for each running worker
 	changed chan struct{} // signals that the next alarm may be earlier, or that a worker has ended
 	mu      sync.Mutex
-	nextMs  uint64    // the alarm that run sleeps for; 0: none
+	nextMs  uint64    // the alarm until which run sleeps; 0: none
 	blocked time.Time // the store has failed; wait until this time
 	backoff backoff
 	failing bool // the last alarm could not be fired although the store is readable; the disk may be full
@@ -36,7 +36,8 @@ func newAlarms(s *Server) *alarms {
 	return &alarms{server: s, workers: make(chan struct{}, alarmWorkers), changed: make(chan struct{}, 1)}
 }
 
-// notify wakes run if an alarm is earlier than the one that run sleeps for. It implements host.StoredObjects.Alarm.
+// notify wakes run if an alarm is earlier than the one until which run sleeps. It implements
+// host.StoredObjects.Alarm.
 func (a *alarms) notify(atMs uint64) {
 	a.mu.Lock()
 	earlier := a.nextMs == 0 || atMs < a.nextMs
@@ -112,7 +113,7 @@ func (a *alarms) note(nextMs uint64, err error) {
 	}
 }
 
-// tried records whether an alarm could be fired. The backoff grows until one succeeds.
+// tried records whether an alarm could be fired. The backoff grows until an alarm succeeds.
 func (a *alarms) tried(err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -157,8 +158,8 @@ func (a *alarms) rarely(err error) error {
 	return fmt.Errorf("%d failures since the last message; the latest: %w", failures, err)
 }
 
-// work fires alarms until none is due. If there is a second one, it starts another worker: there could be more alarms
-// than one worker can fire.
+// work fires alarms until none is due. If it finds a second one, it starts another worker, because there may be more
+// alarms than one worker can fire.
 func (a *alarms) work(ctx context.Context, working *sync.WaitGroup) error {
 	var failure error
 	for n := 0; ; n++ {

@@ -10,7 +10,7 @@ import (
 )
 
 // clock is the machine's clock plus the milliseconds in the file that TEST_CLOCK names. Crash tests step it while the
-// server runs. Only a binary with the build tag testclock has it.
+// server runs. Only binaries built with the tag testclock contain it.
 type clock struct{}
 
 func (clock) Now() uint64 {

@@ -15,16 +15,16 @@ import (
 	"github.com/postern-ai/postern/store"
 )
 
-// Config configures a server. Package settings reads it from variables and a file.
+// Config configures a server. Package settings reads it from flags, variables and a file.
 type Config struct {
 	// Env contains the deployment's variables. They have the same names and meanings as on the Workers: those of
 	// core/config (POSTERN_CATALOG, POSTERN_MASTER_KEYS, OPENAI_API_KEY, …) and of the control plane.
 	Env map[string]string
 	// Data is the directory with the SQLite database and the generated secrets of the first start.
 	Data string
-	// Database is the URL of a PostgreSQL database; empty: SQLite in Data.
+	// Database is the URL of a PostgreSQL database. If it is empty, the server uses SQLite in Data.
 	Database string
-	// Durability says when a change counts as durable in SQLite: "full" (default) survives a loss of power, "process"
+	// Durability says when a change counts as durable in SQLite: "full" (default) survives a power failure, "process"
 	// only a crash of the process.
 	Durability string
 	// Engine runs the core: "native" (default) or "wasm".
@@ -38,11 +38,11 @@ type Config struct {
 	TLSCert, TLSKey string
 	// TrustedProxies are the networks whose X-Forwarded-For is trusted.
 	TrustedProxies []netip.Prefix
-	// Drain is the time in which streams can finish at shutdown, by default 30 s.
+	// Drain is how long streams may take to finish at shutdown, by default 30 s.
 	Drain time.Duration
 	// MaxConnections is the maximum number of open connections, by default 20,000.
 	MaxConnections int
-	// Exports is a directory for daily usage files; empty: none.
+	// Exports is a directory for daily usage files. If it is empty, none are written.
 	Exports string
 	// DrainDelay is the time between the start of a shutdown, when Ready fails, and the end of accepting connections.
 	// It gives load balancers time to notice. DrainDelayIfProbed means 5 s if OpsListen has received a readiness
@@ -50,11 +50,11 @@ type Config struct {
 	DrainDelay time.Duration
 	// Log receives the server's own messages and the gateway's log lines. The default is slog.Default().
 	Log *slog.Logger
-	// Out receives the text for the person who starts the server: the addresses and, at the first start, the keys of
+	// Out receives the text for the person who starts the server: the addresses and, on the first start, the keys of
 	// a demo project. If it is nil, there is no text and no demo project.
 	Out io.Writer
-	// Ops returns the handler of OpsListen. New calls it once; ready is Server.Ready. Optional; by default, the
-	// handler only serves /livez and /readyz.
+	// Ops returns the handler of OpsListen. New calls it once; ready is Server.Ready. Optional; the default handler
+	// serves only /livez and /readyz.
 	Ops func(ready func(context.Context) error) http.Handler
 	// Observer is notified of requests; optional. See package telemetry.
 	Observer host.Observer
@@ -69,7 +69,7 @@ type Test struct {
 	Sleep func(context.Context, time.Duration) error
 	// Store is an open store.
 	Store store.Store
-	// Objects wraps the objects that exchanges and the control plane call, to inject faults.
+	// Objects wraps the objects that exchanges and the control plane call in order to inject faults.
 	Objects func(host.Objects) host.Objects
 	// Send replaces host.StoredObjects.Send.
 	Send func(context.Context, abi.Delivery) error
@@ -79,7 +79,7 @@ type Test struct {
 	Listener net.Listener
 	// Log receives the gateway's log lines as the core writes them: one JSON object per line.
 	Log io.Writer
-	// NoTimers leaves alarms and other periodic work to the test.
+	// NoTimers means that the test triggers alarms and other periodic work itself.
 	NoTimers bool
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/postern-ai/postern/control"
 )
 
-// demo is the demo project that the first start creates.
+// demo is the demo project that is created on the first start.
 type demo struct{ projectID, gatewayKey, projectKey string }
 
 // makeDemo creates a project with two development keys. If the deployment already has a project, it returns nil.

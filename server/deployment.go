@@ -22,7 +22,7 @@ import (
 // deployment is built from one configuration. Reload replaces it, but an exchange stays in the deployment in which it
 // began.
 type deployment struct {
-	config  Config // with the secrets of the data directory
+	config  Config // including the secrets of the data directory
 	parsed  *config.Config
 	engine  host.Engine
 	host    *host.Host
@@ -32,7 +32,7 @@ type deployment struct {
 	requests sync.WaitGroup
 }
 
-// enter returns the current deployment and starts a request in it. The caller must end the request.
+// enter returns the current deployment and counts a new request in it. The caller must end the request.
 func (s *Server) enter() *deployment {
 	s.swapping.RLock()
 	defer s.swapping.RUnlock()
@@ -59,7 +59,7 @@ func (s *Server) build(c Config) (*deployment, error) {
 	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
 		cfg.Env = append(cfg.Env, abi.Header{Name: name, Value: c.Env[name]})
 	}
-	if c.Database == "" && c.Test.Store == nil { // within one process, leases save no round trip
+	if c.Database == "" && c.Test.Store == nil { // leases would not save a round trip within one process
 		cfg.Env = append(cfg.Env, abi.Header{Name: config.EnvLeases, Value: "off"})
 	}
 	parsed, problem := config.Parse(cfg)
@@ -93,7 +93,7 @@ func (s *Server) build(c Config) (*deployment, error) {
 // reservation.
 const settleFor = 5 * time.Minute
 
-// persistence returns settleFor, except for the store of a test, whose faults do not end by themselves.
+// persistence returns settleFor. It returns 0 for a test's store, because injected faults do not end on their own.
 func persistence(c *Config) time.Duration {
 	if c.Test.Store != nil {
 		return 0
@@ -101,7 +101,7 @@ func persistence(c *Config) time.Duration {
 	return settleFor
 }
 
-// install puts a deployment into service and returns the previous one, which is nil at the start.
+// install puts a deployment into service and returns the previous one, which is nil on startup.
 func (s *Server) install(d *deployment) (before *deployment) {
 	context.AfterFunc(s.cutting, d.host.Cut)
 	watch(d.config.Observer, Parts{Config: d.parsed, Store: s.store, Host: d.host, Objects: d.objects, Stats: s.stats})
@@ -129,7 +129,7 @@ func makeEngine(c *Config, cfg abi.Config) (host.Engine, error) {
 	return host.NewWasm(context.Background(), module, cfg)
 }
 
-// close frees an engine that has no calls in progress.
+// close frees the engine, which must not have calls in progress.
 func (d *deployment) close() {
 	if w, ok := d.engine.(*host.Wasm); ok {
 		_ = w.Close(context.Background())

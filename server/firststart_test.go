@@ -11,7 +11,7 @@ import (
 	"github.com/postern-ai/postern/store/sqlite"
 )
 
-// refuses checks that a start fails with a text.
+// refuses checks that a start fails with an error that contains a text.
 func refuses(t *testing.T, c Config, text string) {
 	t.Helper()
 	c.Log = slog.New(slog.DiscardHandler)
@@ -34,7 +34,7 @@ func firstStart(t *testing.T) Config {
 	return c
 }
 
-// A database that was lost is not replaced by an empty one, and the secrets stay.
+// A lost database is not replaced with an empty one, and the secrets are kept.
 func TestLostDatabase(t *testing.T) {
 	c := firstStart(t)
 	name := filepath.Join(c.Data, sqlite.DatabaseFile)
@@ -68,7 +68,7 @@ func TestLostDatabase(t *testing.T) {
 	runOnce(t, c) // the empty file becomes a new database
 }
 
-// Lost secrets are not replaced by new ones, unless the variables have them.
+// Lost secrets are not replaced with new ones, unless all of them are set as variables.
 func TestLostSecrets(t *testing.T) {
 	c := firstStart(t)
 	name := filepath.Join(c.Data, SecretsFile)
@@ -87,7 +87,7 @@ func TestLostSecrets(t *testing.T) {
 	runOnce(t, c)
 }
 
-// A first start that was killed before it had made the secrets, or before their database, is followed by a normal start.
+// If a first start was killed before it made the secrets or the database, the next start works normally.
 func TestInterruptedFirstStart(t *testing.T) {
 	for name, prepare := range map[string]func(dir string) error{
 		"empty database": func(dir string) error { return os.WriteFile(filepath.Join(dir, sqlite.DatabaseFile), nil, 0o600) },

@@ -21,19 +21,19 @@ func (l framed) Accept() (net.Conn, error) {
 	return &framedConn{Conn: conn}, nil
 }
 
-// framing follows the requests of an HTTP/1 connection, byte by byte, to find requests whose length is ambiguous:
-// with both Content-Length and Transfer-Encoding, or with Transfer-Encoding in HTTP/1.0. net/http accepts such a
-// request, but a proxy may have understood its length in another way (RFC 9112, section 6.1). In all other respects,
-// framing reads like net/http. If net/http refuses a request, the connection ends.
+// framing follows the requests on an HTTP/1 connection byte by byte to find requests whose length is ambiguous. These
+// have both Content-Length and Transfer-Encoding, or Transfer-Encoding in HTTP/1.0. net/http accepts such a request,
+// but a proxy may have interpreted its length differently (RFC 9112, section 6.1). In all other respects, framing
+// parses like net/http. If net/http refuses a request, the connection ends.
 type framing struct {
 	step    step
 	line    []byte // start of the current line
-	old     bool   // the request is of HTTP/1.0
+	old     bool   // the request uses HTTP/1.0
 	length  bool   // the head has a Content-Length
 	chunked bool   // the head has a Transfer-Encoding
 	sizing  bool   // the last header line was one of these two
-	begun   bool   // earlier data had the start of the current line
-	left    int64  // rest of the body, or of the chunk with its line break, in bytes
+	begun   bool   // the current line started in earlier data
+	left    int64  // remaining bytes of the body, or of the chunk including its line break
 }
 
 type step int
@@ -47,11 +47,11 @@ const (
 	unchecked             // HTTP/2
 )
 
-// maxLine is the part of a line that framing examines. It is longer than the relevant lines.
+// maxLine is the number of bytes of a line that framing examines. All relevant lines are shorter.
 const maxLine = 64
 
-// ambiguous returns the number of bytes that may be read from data. It is less than all if a head in data is
-// ambiguous.
+// ambiguous returns how many bytes of data may be read, and whether it found an ambiguous head. The bytes end before
+// the line that makes the head ambiguous.
 func (f *framing) ambiguous(data []byte) (upTo int, found bool) {
 	for i := 0; i < len(data); {
 		switch f.step {
@@ -136,7 +136,7 @@ func (f *framing) headerLine(line string) bool {
 	return continued || f.sizing && len(line) == maxLine || f.chunked && (f.length || f.old)
 }
 
-// headRead starts the next step after a head.
+// headRead selects the next step after a head.
 func (f *framing) headRead() {
 	switch {
 	case f.chunked:
@@ -148,7 +148,7 @@ func (f *framing) headRead() {
 	}
 }
 
-// bodyRead starts the next step after a body or a chunk.
+// bodyRead selects the next step after a body or a chunk.
 func (f *framing) bodyRead() {
 	if f.step = atStart; f.chunked {
 		f.step = atSize
@@ -162,7 +162,7 @@ func (f *framing) sizeLine(line string) {
 	}
 }
 
-// digits returns the number at the start of a text. net/http refuses numbers that are too large, and other texts.
+// digits returns the number at the start of a text. net/http refuses numbers that are too large and any other text.
 func digits(text string, base int64) (n int64) {
 	for _, c := range strings.ToLower(text) {
 		digit := int64(strings.IndexRune("0123456789abcdef"[:base], c))
@@ -179,7 +179,7 @@ func digits(text string, base int64) (n int64) {
 type framedConn struct {
 	net.Conn
 	framing framing
-	refusal *strings.Reader // the rest of what net/http reads; nil: the connection's bytes
+	refusal *strings.Reader // remaining bytes for net/http to read; nil: read from the connection
 	refused atomic.Bool
 }
 

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// exchangeRaw sends bytes on a new connection, in one piece or byte by byte, and returns the statuses of the responses until the server
-// closes the connection or the last expected one has come.
+// exchangeRaw sends bytes on a new connection, in one piece or byte by byte, and returns the statuses of the
+// responses. It stops when the server closes the connection or the last expected response has arrived.
 func exchangeRaw(t *testing.T, address, text string, bytewise bool, expected int) (statuses []int, closed bool) {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
@@ -48,8 +48,9 @@ func exchangeRaw(t *testing.T, address, text string, bytewise bool, expected int
 	return statuses, false
 }
 
-// TestAmbiguousLength: a request with Content-Length and Transfer-Encoding gets 400 and the end of its connection, wherever it is on the
-// connection, and what it smuggles gets no response. Requests with one of them are served, whatever their bodies contain.
+// TestAmbiguousLength checks that a request with both Content-Length and Transfer-Encoding gets a 400 and that its
+// connection is closed, wherever the request is on the connection. A smuggled request gets no response. Requests with
+// only one of the headers are served, whatever their bodies contain.
 func TestAmbiguousLength(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 
 const (
 	testToken = "an-owner-token-for-tests"
-	giveUp    = 20 * time.Second // generous: no test waits for it unless it fails
+	giveUp    = 20 * time.Second // generous, because a test reaches it only if it fails
 )
 
 // buffer is a writer that tests read at any time.
@@ -44,11 +44,11 @@ func (b *buffer) String() string {
 	return b.data.String()
 }
 
-// provider is a provider whose streams begin at once and continue when the test says so.
+// provider is a provider whose streams begin at once and continue when the test tells them to.
 type provider struct {
 	*httptest.Server
-	more  chan string   // pieces of the streams' text; closed: the streams end
-	left  chan struct{} // a token per stream whose gateway disconnected
+	more  chan string   // pieces of the streams' text; when it is closed, the streams end
+	left  chan struct{} // one token for each stream that the gateway disconnected
 	calls chan struct{} // a token per request
 }
 
@@ -84,7 +84,7 @@ func (p *provider) send(w http.ResponseWriter, text string) {
 	_ = http.NewResponseController(w).Flush()
 }
 
-// running is a server with a listener, and a project with a production key.
+// running is a server with a listener and a project with a production key.
 type running struct {
 	*Server
 	t       testing.TB
@@ -98,12 +98,12 @@ type running struct {
 	result  chan error         // of Run
 }
 
-// kept is a store that another server may use after the one that closes it.
+// kept is a store that stays open when a server closes it, so another server can use it.
 type kept struct{ store.Store }
 
 func (kept) Close() error { return nil }
 
-// testConfig returns a configuration with an address that is free, and without a data directory.
+// testConfig returns a configuration with a free address and no data directory.
 func testConfig(p *provider) Config {
 	c := Config{
 		Env:    map[string]string{"POSTERN_ADMIN_TOKEN": testToken},
@@ -115,7 +115,7 @@ func testConfig(p *provider) Config {
 	return c
 }
 
-// start starts a server; change edits it before it runs.
+// start starts a server. change edits the server before it runs.
 func start(t testing.TB, c Config, change func(*Server)) *running {
 	t.Helper()
 	r := &running{t: t, log: &buffer{}, result: make(chan error, 1), client: &http.Client{Transport: &http.Transport{}}}
@@ -214,7 +214,7 @@ func (r *running) openStream() *stream {
 	return s
 }
 
-// until reads up to a line with a text and returns that line.
+// until reads up to a line that contains a text and returns that line.
 func (s *stream) until(text string) string {
 	s.t.Helper()
 	for {
@@ -243,7 +243,7 @@ func eventually(t testing.TB, what string, f func() bool) {
 	}
 }
 
-// requests returns the project's latest requests, newest first, as soon as there are n.
+// requests waits until the project has n requests and returns them, newest first.
 func (r *running) requests(n int) (found []any) {
 	r.t.Helper()
 	eventually(r.t, fmt.Sprintf("%d requests recorded", n), func() bool {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Limits of connections. The limit for a request's head is that of nginx and most other proxies.
+// Limits for connections. The limit for a request's head is the same as in nginx and most other proxies.
 const (
 	readHeaderTimeout  = 10 * time.Second
 	idleTimeout        = 2 * time.Minute
@@ -33,7 +33,7 @@ func (s *Server) newHTTPServer(handler http.Handler, secure bool) *http.Server {
 			MaxConcurrentStreams: maxStreams, SendPingTimeout: pingAfter, PingTimeout: pingTimeout, WriteByteTimeout: s.stall.write,
 			MaxReceiveBufferPerConnection: maxReceiveBytes, MaxReceiveBufferPerStream: maxStreamReadBytes,
 		},
-		// Messages concern individual connections, such as failed TLS handshakes.
+		// Messages of net/http concern individual connections, such as failed TLS handshakes.
 		ErrorLog: slog.NewLogLogger(s.log().Handler(), slog.LevelDebug),
 	}
 	server.Protocols.SetHTTP1(true)
@@ -57,8 +57,8 @@ func serve(server *http.Server, l net.Listener) error {
 	return server.Serve(framed{l})
 }
 
-// surviving recovers panics before net/http does, which would log their values. The connection is aborted, so that the
-// response does not look complete.
+// surviving recovers panics before net/http does, because net/http would log their values. It aborts the connection
+// so that the response does not look complete.
 func (s *Server) surviving(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
@@ -75,7 +75,7 @@ func (s *Server) surviving(next http.Handler) http.Handler {
 	})
 }
 
-// panicked logs a recovered panic. It logs the place but not the value, which might contain a secret.
+// panicked logs a recovered panic. It logs the stack but not the value, which might contain a secret.
 func (s *Server) panicked(code string, stack []byte) {
 	s.log().Error("panic", "code", code, "stack", string(stack))
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Errors of Ready. Any other error is the store's.
+// Errors of Ready. Any other error comes from the store.
 var (
 	ErrStarting = errors.New("server: starting")
 	ErrDraining = errors.New("server: shutting down")
@@ -21,7 +21,7 @@ var (
 var ErrInterrupted = errors.New("server: interrupted before all requests were done")
 
 // settleTimeout is how long canceled exchanges may take to end and settle. They get the same time again after their
-// connections were closed.
+// connections have been closed.
 const settleTimeout = 5 * time.Second
 
 // Run serves until ctx ends. Then Ready fails. After Config.DrainDelay, Run stops accepting connections and lets
@@ -30,7 +30,7 @@ const settleTimeout = 5 * time.Second
 func (s *Server) Run(ctx context.Context) error { return s.run(ctx, context.Background()) }
 
 // RunSignals does the same as Run, controlled by the signals of a process. SIGHUP reloads the configuration that load
-// returns. Any other signal starts the shutdown; a second one ends it at once with ErrInterrupted.
+// returns. Any other signal starts the shutdown. A second one ends it at once with ErrInterrupted.
 func (s *Server) RunSignals(ctx context.Context, signals <-chan os.Signal, load func() (Config, error)) error {
 	soft, shutDown := context.WithCancel(ctx)
 	hard, interrupt := context.WithCancel(context.Background())
@@ -82,7 +82,7 @@ type listeners struct {
 	serving      sync.WaitGroup
 }
 
-// run implements Run. If hard ends, it returns at once.
+// run implements Run. It returns at once when the context hard ends.
 func (s *Server) run(soft, hard context.Context) error {
 	l, err := s.open()
 	if err != nil {
@@ -181,7 +181,7 @@ func (s *Server) drainDelay() time.Duration {
 	return 0
 }
 
-// drain closes the gateway's listener after the drain delay, and waits until no exchange is left.
+// drain closes the gateway's listener after the drain delay and waits until no exchange is left.
 func (s *Server) drain(hard context.Context, l *listeners) error {
 	if delay := s.drainDelay(); delay > 0 {
 		s.log().Info("not ready any more; connections are accepted until load balancers have noticed", "delay", delay.String())
@@ -223,7 +223,7 @@ func (s *Server) waitExchanges() {
 	s.retired.Wait()
 }
 
-// within runs a blocking function. It returns false if ctx ends first.
+// within runs a blocking function. It returns false if ctx ends before the function returns.
 func within(ctx context.Context, wait func()) bool {
 	done := make(chan struct{})
 	go func() {
@@ -253,7 +253,8 @@ func (s *Server) opsHandler() http.Handler {
 	return mux
 }
 
-// probe serves a readiness probe with Ready. It notes the probe, because a load balancer then waits for Ready to fail.
+// probe serves a readiness probe with Ready. It records that there was a probe, because that means that a load
+// balancer waits for Ready to fail.
 func (s *Server) probe(ctx context.Context) error {
 	s.probed.Store(true)
 	return s.Ready(ctx)

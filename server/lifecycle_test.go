@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// TestShutdownFinishes: a stream in progress finishes, with all its text. New connections are refused meanwhile, and the
-// server is not ready.
+// TestShutdownFinishes: a stream in progress finishes with all its text. In the meantime, new connections are
+// refused, and the server is not ready.
 func TestShutdownFinishes(t *testing.T) {
 	p := newProvider(t)
 	r := start(t, testConfig(p), nil)
@@ -42,8 +42,9 @@ func TestShutdownFinishes(t *testing.T) {
 	}
 }
 
-// TestShutdownCuts: a stream that does not finish in time ends with its API's error event and is billed for the text sent.
-// A whole response that has not come is an error response. Both name the shutdown, not the provider.
+// TestShutdownCuts: a stream that does not finish in time ends with its API's error event and is billed for the text
+// sent. A non-streaming response that has not arrived becomes an error response. Both errors name the shutdown, not
+// the provider.
 func TestShutdownCuts(t *testing.T) {
 	p := newProvider(t)
 	c := testConfig(p)
@@ -83,8 +84,8 @@ func TestShutdownCuts(t *testing.T) {
 	}
 }
 
-// TestDrainDelay: between the start of the shutdown and the end of the delay, new connections are served, and told not to be kept.
-// Connections that idle stay open.
+// TestDrainDelay: between the start of the shutdown and the end of the delay, new connections are served, and
+// responses tell clients not to keep them open. Idle connections stay open.
 func TestDrainDelay(t *testing.T) {
 	c := testConfig(nil)
 	c.DrainDelay = giveUp
@@ -138,7 +139,7 @@ func TestDrainDelay(t *testing.T) {
 	}
 }
 
-// TestDrainDelayByDefault: it is 0 until the first readiness probe. A configured delay takes precedence.
+// TestDrainDelayByDefault: the delay is 0 until the first readiness probe. A configured delay takes precedence.
 func TestDrainDelayByDefault(t *testing.T) {
 	for configured, want := range map[time.Duration][2]time.Duration{DrainDelayIfProbed: {0, probedDrainDelay}, 0: {0, 0}, time.Minute: {time.Minute, time.Minute}} {
 		c := testConfig(nil)
@@ -186,7 +187,7 @@ func TestSecondSignal(t *testing.T) {
 	}
 }
 
-// TestNoGoroutineLeft: after Run, nothing is left of a server that has served requests of every kind.
+// TestNoGoroutineLeft: after Run, no goroutine is left of a server that has served requests of every kind.
 func TestNoGoroutineLeft(t *testing.T) {
 	p := newProvider(t)
 	before := runtime.NumGoroutine()

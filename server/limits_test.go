@@ -31,14 +31,15 @@ func (r *running) dial() net.Conn {
 	return conn
 }
 
-// isClosed waits until the server closes a connection, and returns what it sent before.
+// isClosed waits until the server closes a connection and returns the bytes that it sent before.
 func isClosed(conn net.Conn) (sent string, closed bool) {
 	data, err := io.ReadAll(conn)
 	timeout, ok := err.(net.Error)
 	return string(data), !ok || !timeout.Timeout()
 }
 
-// TestTricklingBody: a request whose body stops, or comes too slowly, ends, and its connection is closed.
+// TestTricklingBody: if the body of a request stops or arrives too slowly, the request ends and its connection is
+// closed.
 func TestTricklingBody(t *testing.T) {
 	for name, limits := range map[string]stalls{
 		"stops":  {write: giveUp, read: 50 * time.Millisecond, bodyBase: giveUp, bodyRate: 1},
@@ -67,8 +68,8 @@ func TestTricklingBody(t *testing.T) {
 	}
 }
 
-// TestSlowReader: a caller that does not read its stream counts as disconnected: the provider's request is canceled, and
-// the text sent is billed.
+// TestSlowReader: a caller that does not read its stream counts as disconnected. The request to the provider is
+// canceled, and the text that was sent is billed.
 func TestSlowReader(t *testing.T) {
 	p := newProvider(t)
 	r := start(t, testConfig(p), func(s *Server) { s.stall.write = 50 * time.Millisecond })
@@ -105,7 +106,7 @@ func protocols(http2 bool) *http.Protocols {
 	return p
 }
 
-// TestMaxConnections: connections without a request make room for one with a request; busy ones do not.
+// TestMaxConnections: connections without a request make room for a new one, but busy connections do not.
 func TestMaxConnections(t *testing.T) {
 	const limit = 20
 	p := newProvider(t)
@@ -237,7 +238,8 @@ func writeCertificate(t *testing.T, folder string, serial int64) *x509.Certifica
 	return certificate
 }
 
-// TestTLS: HTTP/2 over TLS, and a certificate that a reload replaces for new connections. A damaged one is refused.
+// TestTLS checks HTTP/2 over TLS, and that a reload replaces the certificate for new connections. A damaged
+// certificate is refused.
 func TestTLS(t *testing.T) {
 	folder := t.TempDir()
 	roots := x509.NewCertPool()

@@ -45,7 +45,7 @@ type connections struct {
 	log func() *slog.Logger
 
 	mu     sync.Mutex
-	open   map[net.Conn]*list.Element // the connection's element in idle; nil while it is busy
+	open   map[net.Conn]*list.Element // the connection's element in idle; nil: busy
 	idle   *list.List                 // of net.Conn, longest idle first
 	warned time.Time
 }

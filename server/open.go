@@ -40,7 +40,7 @@ func openStore(ctx context.Context, c *Config) (store.Store, error) {
 	return opened, nil
 }
 
-// used reports whether the store contains data. It returns false for stores that cannot tell.
+// used reports whether the store contains data. It returns false for stores that do not know.
 func (s *Server) used(ctx context.Context) (bool, error) {
 	if known, ok := s.store.(interface {
 		Used(context.Context) (bool, error)

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestRefusalsOnSQLite checks that a server with its own database, which lends nothing, counts and records requests that it refuses.
+// TestRefusalsOnSQLite checks that a server with its own database counts and records the requests that it refuses.
+// Such a server has no leases.
 func TestRefusalsOnSQLite(t *testing.T) {
 	t.Parallel()
 	c := testConfig(nil)

@@ -8,9 +8,9 @@ import (
 )
 
 // Reload replaces the configuration without dropping a connection: variables, catalog, tokens, master keys, engine,
-// exports, TLS certificate, trusted proxies and log. Requests in progress end under the old configuration. If the new
-// one is invalid, or changes settings that require a restart, Reload returns an error and the old one stays in force.
-// Out, Ops, Observer and Test are not replaced.
+// exports, TLS certificate, trusted proxies and log. Requests in progress finish under the old configuration. If the
+// new one is invalid or changes settings that require a restart, Reload returns an error and the old one stays in
+// force. Out, Ops, Observer and Test are not replaced.
 func (s *Server) Reload(ctx context.Context, c Config) error {
 	s.reloading.Lock()
 	defer s.reloading.Unlock()

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// with returns a copy of a configuration with more variables.
+// with returns a copy of a configuration with additional variables.
 func with(c Config, variables map[string]string) Config {
 	c.Env = maps.Clone(c.Env)
 	maps.Copy(c.Env, variables)
@@ -55,7 +55,8 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// TestReloadRefused: an invalid configuration, or one that needs a restart, changes nothing, and the error names it.
+// TestReloadRefused: a configuration that is invalid or requires a restart changes nothing, and the error names the
+// problem.
 func TestReloadRefused(t *testing.T) {
 	r := start(t, testConfig(nil), nil)
 	elsewhere, other := r.config, r.config
@@ -83,7 +84,7 @@ func TestReloadRefused(t *testing.T) {
 	}
 }
 
-// TestReloadSignal: SIGHUP reloads what load returns, and logs a failure.
+// TestReloadSignal: SIGHUP reloads the configuration that load returns, and a failure is logged.
 func TestReloadSignal(t *testing.T) {
 	r := start(t, testConfig(nil), nil)
 	c := r.config
@@ -134,7 +135,8 @@ func TestReloadsUnderLoad(t *testing.T) {
 	}
 }
 
-// TestFirstStart: the first start makes secrets and prints commands that work; later ones keep the secrets and print no key.
+// TestFirstStart: the first start makes secrets and prints commands that work. Later starts keep the secrets and do
+// not print a key.
 func TestFirstStart(t *testing.T) {
 	c := testConfig(nil)
 	delete(c.Env, "POSTERN_ADMIN_TOKEN")
@@ -164,8 +166,8 @@ func TestFirstStart(t *testing.T) {
 	}
 }
 
-// runOnce runs a server until it has printed its addresses, and returns the admin token. At the first start it sends the
-// printed request.
+// runOnce runs a server until it has printed its addresses, and returns the admin token. On the first start, it sends
+// the printed request.
 func runOnce(t *testing.T, c Config) (token string) {
 	t.Helper()
 	s, err := New(t.Context(), c)

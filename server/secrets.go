@@ -19,10 +19,10 @@ import (
 	"github.com/postern-ai/postern/internal/smallfile"
 )
 
-// SecretsFile is the file in Config.Data with the secrets that the first start generates.
+// SecretsFile is the file in Config.Data with the secrets that are generated on the first start.
 const SecretsFile = "secrets.json"
 
-// secrets is the content of SecretsFile. A secret is used if its variable is not set.
+// secrets is the content of SecretsFile. A secret from it is used only if its variable is not set.
 type secrets struct {
 	AdminToken string `json:"adminToken"`
 	MasterKey  string `json:"masterKey"`
@@ -45,12 +45,12 @@ func newSecrets() secrets {
 	}
 }
 
-// ErrNoToken means that Config has a Database, but no admin token.
+// ErrNoToken means that Config has a Database but no admin token.
 var ErrNoToken = errors.New("POSTERN_ADMIN_TOKEN must be set with POSTERN_DATABASE: all replicas need the same token; " +
 	"so do POSTERN_MASTER_KEYS and POSTERN_SIGNING_KEY, if you use provider keys or signed checkpoints")
 
-// requireSecrets returns an error if the variables lack a secret that a shared database needs, because all of its
-// replicas, which may be on other machines, must have the same secrets.
+// requireSecrets returns an error if the variables lack a secret that a shared database requires. All replicas, which
+// may be on different machines, must have the same secrets.
 func requireSecrets(c *Config) error {
 	if c.Database != "" && c.Env[control.EnvAdminToken] == "" {
 		return ErrNoToken
@@ -58,8 +58,8 @@ func requireSecrets(c *Config) error {
 	return nil
 }
 
-// addSecrets adds the secrets of the data directory to the variables, and generates them at the first start. The
-// caller must have locked the directory; otherwise, two first starts at the same time would each generate their own
+// addSecrets adds the secrets of the data directory to the variables. On the first start, it generates them. The
+// caller must have locked the directory. Otherwise, two concurrent first starts would each generate their own
 // secrets.
 func (s *Server) addSecrets(ctx context.Context, c *Config) error {
 	c.Env = maps.Clone(c.Env)
@@ -90,8 +90,8 @@ func (s *Server) addSecrets(ctx context.Context, c *Config) error {
 	return nil
 }
 
-// mayMakeSecrets returns an error if new secrets would replace lost ones: the database contains data, and not all
-// secrets are set as variables.
+// mayMakeSecrets returns an error if new secrets would replace lost ones. That is the case if the database contains
+// data and not all secrets are set as variables.
 func (s *Server) mayMakeSecrets(ctx context.Context, c *Config) error {
 	if c.Env[control.EnvAdminToken] != "" && c.Env[config.EnvMasterKeys] != "" && c.Env[compliance.EnvSigningKey] != "" {
 		return nil

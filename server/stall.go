@@ -8,14 +8,14 @@ import (
 
 // stalls contains the time limits for requests and responses that make no progress.
 type stalls struct {
-	write time.Duration // the client accepts no part of the response
-	read  time.Duration // no part of the request's body arrives
-	// A request's body may take bodyBase, plus one second for every bodyRate bytes.
+	write time.Duration // how long the client may accept no part of the response
+	read  time.Duration // how long no part of the request body may arrive
+	// A request body may take bodyBase, plus one second for every bodyRate bytes.
 	bodyBase time.Duration
 	bodyRate int64
 }
 
-// defaultStalls are generous, so that a phone in a tunnel does not lose its response.
+// defaultStalls are generous, so a phone in a tunnel does not lose its response.
 var defaultStalls = stalls{write: time.Minute, read: time.Minute, bodyBase: 2 * time.Minute, bodyRate: 4 << 10}
 
 const (
@@ -31,8 +31,8 @@ func (l stalls) bound(next http.Handler) http.Handler {
 		var body *boundBody
 		if r.Body != nil && r.Body != http.NoBody {
 			body = &boundBody{ReadCloser: r.Body, control: control, limits: l}
-			// This changes a copy, because net/http looks at the original body to see whether the client waits for
-			// "100 Continue".
+			// The body is replaced in a copy of the request, because net/http looks at the original body to see
+			// whether the client waits for "100 Continue".
 			r = r.WithContext(r.Context())
 			r.Body = body
 		}
@@ -41,8 +41,8 @@ func (l stalls) bound(next http.Handler) http.Handler {
 		switch {
 		case body == nil || r.ProtoMajor > 1 || body.err == io.EOF:
 		case body.err != nil:
-			// The response was early, so net/http would read the rest of the body as the next request; see
-			// Host.allowEarlyResponse.
+			// The response was sent before the whole body arrived, so net/http would read the rest of the body as the
+			// next request; see Host.allowEarlyResponse.
 			_ = control.Flush()
 			panic(http.ErrAbortHandler)
 		case r.Header.Get("Expect") != "":
@@ -60,15 +60,15 @@ const (
 )
 
 // linger waits until the client of an early response closes the connection. After a request with Expect, net/http
-// would close it at once. A client that is sending the body anyway would then lose the response.
+// would close the connection at once, and a client that is sending the body anyway would lose the response.
 func linger(control *http.ResponseController, body io.Reader) {
 	_ = control.Flush()
 	_ = control.SetReadDeadline(time.Now().Add(lingerTimeout))
 	_, _ = io.CopyN(io.Discard, body, lingerBytes)
 }
 
-// limited calls expire if f takes longer than limit. A deadline of net/http would also end an HTTP/2 stream between
-// two writes.
+// limited runs f and calls expire if it takes longer than limit. It does not use a deadline of net/http, because that
+// would also end an HTTP/2 stream between two writes.
 func limited(timer **time.Timer, limit time.Duration, expire func(), f func()) {
 	if *timer == nil {
 		*timer = time.AfterFunc(limit, expire)
@@ -79,7 +79,7 @@ func limited(timer **time.Timer, limit time.Duration, expire func(), f func()) {
 	(*timer).Stop()
 }
 
-// past is a deadline that fails an operation in progress.
+// past is a deadline that makes an operation in progress fail.
 var past = time.Unix(1, 0)
 
 // boundWriter is a response whose writes have a time limit.
@@ -114,7 +114,7 @@ func (b *boundWriter) FlushError() (err error) {
 // Unwrap supports http.ResponseController.
 func (b *boundWriter) Unwrap() http.ResponseWriter { return b.ResponseWriter }
 
-// boundBody is a request body whose reads have a time limit, and which must arrive at a minimum rate.
+// boundBody is a request body whose reads have a time limit and that must arrive at a minimum rate.
 type boundBody struct {
 	io.ReadCloser
 	control *http.ResponseController

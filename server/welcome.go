@@ -10,7 +10,7 @@ import (
 	"github.com/postern-ai/postern/control"
 )
 
-// welcome writes the addresses and, at the first start, the demo project's keys. The keys are shown only once.
+// welcome writes the addresses and, on the first start, the demo project's keys. The keys are shown only once.
 func (s *Server) welcome(ctx context.Context, address net.Addr) {
 	if s.config.Out == nil {
 		return
@@ -59,7 +59,7 @@ func (s *Server) publicURL(address net.Addr) string {
 	return scheme + "://" + host.String()
 }
 
-// curl returns the command that reaches an address.
+// curl returns the curl command that reaches an address.
 func curl(address net.Addr) string {
 	if address.Network() == "unix" {
 		return "curl --unix-socket '" + address.String() + "'"
@@ -67,7 +67,7 @@ func curl(address net.Addr) string {
 	return "curl"
 }
 
-// text is what a first start shows: commands that work when pasted.
+// text is the text that a first start shows. It consists of commands that can be pasted.
 func (d *demo) text(curl, base string) string {
 	const contentType = "-H 'Content-Type: application/json'"
 	return fmt.Sprintf(`

@@ -39,8 +39,8 @@ func (c *countingStore) Ring(ctx context.Context, command func(store.Object, sto
 	return c.Store.Ring(ctx, command)
 }
 
-// TestAlarmWakes: an alarm that a command sets wakes the loop, which otherwise sleeps. While the store fails, the loop
-// pauses longer and longer instead of trying all the time.
+// TestAlarmWakes: an alarm that a command sets wakes the loop, which otherwise sleeps. While the store fails, the
+// loop pauses longer and longer instead of trying constantly.
 func TestAlarmWakes(t *testing.T) {
 	c := testConfig(nil)
 	counting := &countingStore{Store: c.Test.Store}
@@ -71,7 +71,7 @@ func TestAlarmWakes(t *testing.T) {
 	eventually(t, "fired", settled)
 }
 
-// TestExports: files are written below the directory only.
+// TestExports checks that files are written only below the directory.
 func TestExports(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "exports")
 	write, err := exportsTo(folder)
@@ -109,7 +109,8 @@ func (p panicking) Call(ctx context.Context, class abi.Class, name, region strin
 	return p.Objects.Call(ctx, class, name, region, command)
 }
 
-// TestPanics: panics below the gateway and the control plane are answered and survived. Their values are not logged.
+// TestPanics: after a panic below the gateway or the control plane, the client gets a response and the server keeps
+// running. The panic value is not logged.
 func TestPanics(t *testing.T) {
 	var on atomic.Bool
 	c := testConfig(newProvider(t))
@@ -134,7 +135,7 @@ func TestPanics(t *testing.T) {
 	}
 }
 
-// TestHandlerPanics: a panic of any handler aborts its connection only.
+// TestHandlerPanics: a panic in any handler aborts only its own connection.
 func TestHandlerPanics(t *testing.T) {
 	r := start(t, testConfig(nil), nil)
 	server := r.newHTTPServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("a secret in a panic") }), false)
@@ -149,7 +150,7 @@ func TestHandlerPanics(t *testing.T) {
 	server.Handler.ServeHTTP(&memoryResponse{header: http.Header{}}, &http.Request{})
 }
 
-// TestPostgresSecrets: with PostgreSQL, the secrets must be given.
+// TestPostgresSecrets: with PostgreSQL, the secrets must be configured.
 func TestPostgresSecrets(t *testing.T) {
 	_, err := New(t.Context(), Config{Database: "postgres://user:secret@db/postern", Data: t.TempDir()})
 	if err == nil || !strings.Contains(err.Error(), "POSTERN_ADMIN_TOKEN") || strings.Contains(err.Error(), "secret@") {
@@ -157,7 +158,7 @@ func TestPostgresSecrets(t *testing.T) {
 	}
 }
 
-// TestSecretsFile: a file that others can read, or that is damaged, stops the start.
+// TestSecretsFile: the server does not start if the file is damaged or others can read it.
 func TestSecretsFile(t *testing.T) {
 	s, c := &Server{}, Config{Data: t.TempDir()}
 	if err := s.addSecrets(t.Context(), &c); err != nil {
@@ -177,11 +178,11 @@ func TestSecretsFile(t *testing.T) {
 
 var idleStreams = flag.Int("idle", 500, "streams of TestIdleStreams")
 
-// maxIdleBytes is the limit of the memory per idle stream, for the gateway, its provider and its caller together, which are
-// all in this process.
+// maxIdleBytes is the memory limit per idle stream. It covers the gateway, the provider and the caller, which are all
+// in this process.
 const maxIdleBytes = 200 << 10
 
-// TestIdleStreams measures the memory of streams in which nothing happens.
+// TestIdleStreams measures the memory of idle streams.
 func TestIdleStreams(t *testing.T) {
 	p := newProvider(t)
 	p.calls = make(chan struct{}, *idleStreams+1)
@@ -212,7 +213,7 @@ func TestIdleStreams(t *testing.T) {
 	}
 }
 
-// inUse returns the bytes of heap and stacks in use after a collection.
+// inUse returns the bytes of heap and stacks in use after a garbage collection.
 func inUse() uint64 {
 	var m runtime.MemStats
 	runtime.GC()

@@ -15,10 +15,10 @@ type Meter interface {
 // Measurements are the figures of a store. All except Waiting and Bytes only increase.
 type Measurements struct {
 	Commands uint64   // commands that ended, including those of alarms
-	Failed   uint64   // of these, failed with ErrUnavailable or ErrOverloaded
+	Failed   uint64   // of these, the ones that failed with ErrUnavailable or ErrOverloaded
 	Retries  uint64   // transactions repeated after a conflict with another replica
-	Commits  Snapshot // transactions made durable, and their durations. A group commit counts once
-	Grouped  uint64   // commands in these transactions; divided by the number of commits, the size of a group
+	Commits  Snapshot // transactions made durable, with their durations; a group commit counts once
+	Grouped  uint64   // commands in these transactions; divide by the number of commits to get the average group size
 	Waiting  uint64   // commands that wait for their turn or for their commit
 	Bytes    uint64   // size of the database; 0: unknown
 }
@@ -36,7 +36,7 @@ type Durations struct {
 	nanos  atomic.Uint64
 }
 
-// Snapshot is the content of Durations at one time.
+// Snapshot is the content of Durations at a point in time.
 type Snapshot struct {
 	Counts [len(DurationBounds) + 1]uint64 // by bucket, not cumulative; the last has no upper bound
 	Total  time.Duration                   // sum of all durations

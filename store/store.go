@@ -1,5 +1,6 @@
 // Package store defines the durable state of a deployment on the Go host: objects with their rows and alarms, and the
-// key-value store. Package memory implements it for tests, package sqlite for one server, package postgres for several.
+// key-value store. Package memory implements it for tests, package sqlite for one server, and package postgres for
+// several.
 package store
 
 import (
@@ -10,18 +11,18 @@ import (
 	"github.com/postern-ai/postern/core/object"
 )
 
-// Errors of a store. Any other error of Run is the command's own.
+// Errors of a store. Any other error that Run returns is the command's own.
 var (
-	// ErrUnavailable means that the store could not read, or could not make the changes durable. The command may be
+	// ErrUnavailable means that the store could not read or could not make the changes durable. The command may be
 	// retried.
 	ErrUnavailable = errors.New("store: unavailable")
 	// ErrOverloaded means that too many commands are waiting.
 	ErrOverloaded = errors.New("store: overloaded")
-	// ErrTooLarge means that a command writes more than the limits allow. It has changed nothing.
+	// ErrTooLarge means that a command writes more than the limits allow. Nothing has been changed.
 	ErrTooLarge = errors.New("store: the command writes too much")
 )
 
-// Limits of one command, the same in every store. The platform's are 2 MB per row.
+// Limits of one command, which are the same in every store. The platform's limit is 2 MB per row.
 const (
 	MaxRowBytes     = 2_000_000
 	MaxCommandBytes = 8_000_000
@@ -33,18 +34,20 @@ type Object struct {
 	Name  string
 }
 
-// Rows is an object's storage during one command, which has exclusive use of it. Returned values must not be changed,
+// Rows is an object's storage during one command, which has exclusive use of it. Returned values must not be changed
 // and are valid until the command returns. Commit is called at most once, after all reads.
 type Rows interface {
 	object.Rows
-	// Alarm returns the time of the object's alarm in Unix milliseconds, 0 if none is set.
+	// Alarm returns the time of the object's alarm in Unix milliseconds, or 0 if none is set.
 	Alarm() uint64
-	// WriteKV puts a value without expiry, or deletes the key if the value is empty, in the command's transaction.
+	// WriteKV writes a value without expiry as part of the command's transaction. If the value is empty, it deletes
+	// the key.
 	WriteKV(key string, value []byte)
 }
 
-// Command is the work on one object. nowMs is the store's time in Unix milliseconds. If the command returns an error,
-// nothing changes. It may run more than once, each time on the object's current rows; only the last run counts.
+// Command is a piece of work on one object. nowMs is the store's time in Unix milliseconds. If the command returns an
+// error, nothing changes. It may run more than once, each time on the object's current rows. Only the last run
+// counts.
 type Command func(rows Rows, nowMs uint64) error
 
 // Store keeps objects and the key-value store. Its methods are safe for concurrent use.
@@ -56,22 +59,23 @@ type Store interface {
 	// Ring runs the command of the earliest alarm that is due and clears that alarm in the same transaction. It returns
 	// false if none is due. A failed command leaves the alarm set.
 	Ring(ctx context.Context, command func(o Object, rows Rows, nowMs uint64) error) (rang bool, err error)
-	// NextAlarm returns the store's time and the time of the earliest alarm, 0 if none is set.
+	// NextAlarm returns the store's time and the time of the earliest alarm, or 0 if none is set.
 	NextAlarm(ctx context.Context) (nowMs, alarmMs uint64, err error)
-	// Expire removes expired values of the key-value store, a limited number per call, and returns their number.
+	// Expire removes a limited number of expired values from the key-value store and returns their number.
 	Expire(ctx context.Context) (removed int, err error)
-	// Check reports whether the store can commit a change now.
+	// Check returns nil if the store can commit a change now.
 	Check(ctx context.Context) error
 	// Close closes the store. Commands in progress fail or become durable.
 	Close() error
 }
 
-// KV is a key-value store. Real implementations are eventually consistent, so it is never the source of truth.
+// KV is a key-value store. Real implementations are eventually consistent, so the key-value store is never the source
+// of truth.
 type KV interface {
-	// Read returns a value, or ok = false. The value may be stale by the store's own delay plus
+	// Read returns a value. ok is false if there is none. The value may be stale by the store's own delay plus
 	// abi.Configured.KVCacheSeconds.
 	Read(ctx context.Context, key string) (value []byte, ok bool, err error)
-	// Write stores a value for ttlSeconds; 0 means without expiry. An empty value deletes the key.
+	// Write stores a value for ttlSeconds. 0 means no expiry. An empty value deletes the key.
 	Write(ctx context.Context, key string, value []byte, ttlSeconds uint64) error
 }
 

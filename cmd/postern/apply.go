@@ -134,7 +134,7 @@ func (p *program) readApplyFile(name string) (*apply.File, error) {
 	return apply.Parse(name, text)
 }
 
-// keeper returns the function that keeps secrets: in a file, at once, or in a list for the output.
+// keeper returns the function that saves secrets, either immediately to a file or in a list for the output.
 func (p *program) keeper(name string) (keep func(apply.Secret) error, secrets *[]apply.Secret, done func(), err error) {
 	secrets = &[]apply.Secret{}
 	if name == "" {
@@ -160,10 +160,10 @@ func (p *program) keeper(name string) (keep func(apply.Secret) error, secrets *[
 // applyView is the output of apply --json.
 type applyView struct {
 	Changes []*apply.Change `json:"changes"`
-	Secrets []apply.Secret  `json:"secrets"` // the values are empty if --keys-out has them
+	Secrets []apply.Secret  `json:"secrets"` // values are empty if they are in the file of --keys-out
 }
 
-// printApplied prints the result: with --json the changes with their status, otherwise the new secrets.
+// printApplied prints the result. With --json, these are the changes with their status, otherwise the new secrets.
 func (p *program) printApplied(plan *apply.Plan, secrets []apply.Secret) error {
 	if p.json {
 		view := applyView{append([]*apply.Change{}, plan.Changes...), append([]apply.Secret{}, secrets...)}
@@ -192,7 +192,7 @@ func (p *program) printApplied(plan *apply.Plan, secrets []apply.Secret) error {
 	return nil
 }
 
-// Marks and colors of changes: ANSI green, yellow and red.
+// Marks and colors for changes. The colors are ANSI green, yellow and red.
 var marks = map[string]struct{ sign, color string }{
 	"create": {"+", "\x1b[32m"}, "update": {"~", "\x1b[33m"}, "restore": {"~", "\x1b[33m"}, "activate": {"~", "\x1b[33m"},
 	"archive": {"-", "\x1b[31m"}, "deactivate": {"-", "\x1b[31m"},
@@ -225,7 +225,7 @@ func (p *program) printPlan(plan *apply.Plan) {
 	fmt.Fprintf(p.out, "%s.\n", changes(plan))
 }
 
-// changes returns the number of changes and, if any, of the projects that they archive.
+// changes returns the number of changes and, if they archive projects, the number of these.
 func changes(plan *apply.Plan) string {
 	archived := 0
 	for _, c := range plan.Changes {
@@ -239,9 +239,9 @@ func changes(plan *apply.Plan) string {
 	return fmt.Sprintf("%d changes (archived projects: %d)", len(plan.Changes), archived)
 }
 
-const maxShown = 300 // bytes of a value in the difference
+const maxShown = 300 // maximum bytes of a value in the difference
 
-// short returns a JSON value in one line.
+// short returns a JSON value on one line.
 func short(raw json.RawMessage) string {
 	var line bytes.Buffer
 	if json.Compact(&line, raw) != nil {

@@ -81,7 +81,7 @@ func TestApplyConverges(t *testing.T) {
 		Keys []struct{ Name, Status string }
 	}
 	s.decode(&shown, "keys", "list", "-p", "My app")
-	states := map[string]string{} // keys of the same millisecond are in any order
+	states := map[string]string{} // keys created in the same millisecond are in any order
 	for _, k := range shown.Keys {
 		states[k.Name] = k.Status
 	}
@@ -105,7 +105,8 @@ func TestApplyConverges(t *testing.T) {
 	}
 }
 
-// checkSecrets checks the file with the values: both keys and the webhook's secret, readable by the owner only.
+// checkSecrets checks that the file with the values contains both keys and the webhook's secret and that only the
+// owner can read it.
 func checkSecrets(t *testing.T, name string) {
 	t.Helper()
 	text, err := os.ReadFile(name)
@@ -128,7 +129,7 @@ func checkSecrets(t *testing.T, name string) {
 	}
 }
 
-// relay forwards to a deployment and fails the calls that fail selects, before or after they are made.
+// relay forwards calls to a deployment. It makes the calls that fail selects fail before or after they are made.
 func relay(t *testing.T, to string, fail func(n int64, r *http.Request) (before, after bool)) *httptest.Server {
 	t.Helper()
 	target, err := url.Parse(to)
@@ -155,7 +156,7 @@ func relay(t *testing.T, to string, fail func(n int64, r *http.Request) (before,
 	return server
 }
 
-// A failure in the middle leaves a deployment that the next run completes, whether the failed change was made or not.
+// After a failure in the middle, the next run completes the deployment, whether the failed change was made or not.
 func TestApplyContinuesAfterFailures(t *testing.T) {
 	for n := int64(1); n <= 12; n++ {
 		for _, made := range []bool{false, true} {
@@ -180,7 +181,7 @@ func TestApplyContinuesAfterFailures(t *testing.T) {
 	}
 }
 
-// A change by someone else between the difference and the change is not overwritten.
+// A change that someone else makes after the difference was computed is not overwritten.
 func TestApplyMeetsOtherChanges(t *testing.T) {
 	local := deployment(t)
 	direct := newShell(t, local.URL)
@@ -217,7 +218,7 @@ func TestApplyMeetsOtherChanges(t *testing.T) {
 	}
 }
 
-// A file without the list of projects is an error, not a deployment without projects.
+// A file without a list of projects is an error. It does not mean a deployment without projects.
 func TestPruneNeedsAnExplicitList(t *testing.T) {
 	s := newShell(t, deployment(t).URL)
 	for _, name := range []string{"One", "Two"} {

@@ -31,7 +31,7 @@ has a database or a server uses it. --secrets FILE also restores secrets.json.
 For PostgreSQL, use its own tools, with an empty database:
   pg_restore --no-owner --dbname="$POSTERN_DATABASE" postern.dump`
 
-// Commands for PostgreSQL, whose tools make better backups.
+// Commands to use instead with PostgreSQL, whose own tools make better backups.
 const (
 	dumpCommand    = `pg_dump --format=custom --file=%q "$POSTERN_DATABASE"`
 	restoreCommand = `pg_restore --no-owner --dbname="$POSTERN_DATABASE" %q`
@@ -70,7 +70,7 @@ func (p *program) backup() *cobra.Command {
 	return c
 }
 
-// backupDatabase checks the copy, too: a damaged one is noticed now and not when it is needed.
+// backupDatabase also checks the copy, so damage is noticed now and not when the backup is needed.
 func backupDatabase(ctx context.Context, data, file string) error {
 	if err := sqlite.BackupLive(ctx, data, file); err != nil {
 		return err
@@ -126,7 +126,8 @@ func (p *program) dataFlags(c *cobra.Command) func() settings.Source {
 	}
 }
 
-// dataDirectory is the configured directory. A configured PostgreSQL database is an error that names the right command.
+// dataDirectory returns the configured directory. If a PostgreSQL database is configured, it returns an error that
+// names the right command.
 func (p *program) dataDirectory(source settings.Source, command string) (string, error) {
 	configuration, err := settings.Load(source)
 	if err != nil {

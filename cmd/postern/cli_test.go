@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// status is the status of a call with a key.
+// status returns the status of a call with a key.
 func status(t *testing.T, url, value string) int {
 	t.Helper()
 	request, err := http.NewRequest(http.MethodGet, url+"/api/health", nil)
@@ -134,7 +134,7 @@ func TestToken(t *testing.T) {
 	s.fails(exitFailed, "no admin token", "projects", "list", "--insecure", "--data", data)
 }
 
-// TestHelp: every command has a description, and an example unless it only has subcommands.
+// TestHelp checks that every command has a description and, unless it only has subcommands, an example.
 func TestHelp(t *testing.T) {
 	p := &program{release: func() {}}
 	commands := p.root().Commands()

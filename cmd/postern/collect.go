@@ -9,19 +9,20 @@ import (
 	"time"
 )
 
-// A garbage collection costs a server of little memory more than the memory is worth: with Go's default, the heap may only double
-// between two of them, and the live heap is a few megabytes. So it may grow to five times its size, as long as all memory stays
-// below usualMemory. When that is not enough for the live heap, the limit rises, so that collections are never more frequent
-// than with Go's default. See https://go.dev/doc/gc-guide.
+// For a server that uses little memory, garbage collections cost more than the memory that they save is worth. With
+// Go's default, the heap may only double between two collections, and the live heap is just a few megabytes.
+// Therefore, the heap may grow to five times its live size as long as total memory stays below usualMemory. If that
+// is not enough for the live heap, the limit rises, so collections are never more frequent than with Go's default.
+// See https://go.dev/doc/gc-guide.
 const (
 	heapGrowthPercent = 400
 	usualMemory       = 80 << 20
 	limitPeriod       = time.Second
 )
 
-// Without allocations there is no collection, so after a busy time the runtime keeps the memory of that time. A server that
-// allocates at most idleBytes a period, idlePeriods in a row, returns it to the operating system, unless it has allocated less than
-// worthwhileBytes since the last time.
+// Without allocations, there is no garbage collection, so the runtime keeps the memory that a busy period needed. A
+// server that allocates at most idleBytes per period for idlePeriods in a row returns that memory to the operating
+// system, unless it has allocated less than worthwhileBytes since the last time.
 const (
 	idleBytes       = 512 << 10
 	idlePeriods     = 5
@@ -53,24 +54,25 @@ func (p *program) collectRarely(ctx context.Context) {
 	}()
 }
 
-// setsCollector reports whether a variable is one of those with which Go's runtime starts.
+// setsCollector reports whether an environment variable configures the garbage collector of Go's runtime.
 func setsCollector(variable string) bool {
 	name, value, _ := strings.Cut(variable, "=")
 	return value != "" && (name == "GOGC" || name == "GOMEMLIMIT")
 }
 
-// memoryLimit returns the limit for a live heap and for the memory besides the heap's objects, in bytes.
+// memoryLimit returns the memory limit in bytes for a live heap and for the memory other than heap objects.
 func memoryLimit(live, other uint64) int64 {
 	return int64(max(usualMemory, other+2*live))
 }
 
-// idleness notices that a busy time is over.
+// idleness notices when a busy period is over.
 type idleness struct {
 	last, released uint64 // allocated bytes in total
 	periods        int    // in a row
 }
 
-// ends takes the bytes that the process has allocated in total, once a period. It reports whether memory is to be returned now.
+// ends is called once per period with the total bytes that the process has allocated. It reports whether memory
+// should be returned now.
 func (i *idleness) ends(total uint64) bool {
 	if i.periods++; total-i.last > idleBytes {
 		i.periods = 0
@@ -100,7 +102,8 @@ func newMemoryUse() memoryUse {
 	}
 }
 
-// read returns the bytes that the last collection has found live, and those of stacks, of the runtime and lost between objects.
+// read returns the bytes that the last collection found to be live, and the bytes used by stacks and the runtime or
+// lost between objects.
 func (m memoryUse) read() (live, other uint64) {
 	metrics.Read(m)
 	other = m[1].Value.Uint64()

@@ -35,7 +35,7 @@ func TestCollectRarely(t *testing.T) {
 	}
 }
 
-// With a large live heap the limit allows as much as Go does by default: the heap may double.
+// With a large live heap, the limit allows as much as Go's default: the heap may double.
 func TestMemoryLimit(t *testing.T) {
 	for _, c := range []struct{ live, other, want uint64 }{
 		{0, 0, usualMemory},
@@ -53,8 +53,8 @@ func TestMemoryLimit(t *testing.T) {
 	}
 }
 
-// TestIdleness checks that memory is returned once after a busy time, and neither during it nor often for the little that an idle
-// server allocates.
+// TestIdleness checks that memory is returned once after a busy period. It must not be returned during one, or often
+// because of the little that an idle server allocates.
 func TestIdleness(t *testing.T) {
 	var idle idleness
 	total := uint64(0)

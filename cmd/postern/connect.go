@@ -23,7 +23,7 @@ import (
 
 const defaultURL = "http://127.0.0.1:8787"
 
-// connection are the flags of commands that call the admin API.
+// connection holds the flags of commands that call the admin API.
 type connection struct {
 	url, data string
 	caFile    string
@@ -43,7 +43,7 @@ func (p *program) connects(c *cobra.Command) (*cobra.Command, *connection) {
 	return c, o
 }
 
-// client returns a client of the deployment.
+// client returns a client for the deployment.
 func (p *program) client(o *connection) (*admin.Client, error) {
 	address := p.address(o)
 	if o.timeout <= 0 {
@@ -65,7 +65,8 @@ func (p *program) client(o *connection) (*admin.Client, error) {
 	return admin.New(options)
 }
 
-// trusting returns a client that also trusts the certificates of a PEM file; nil, the default client, without a file.
+// trusting returns a client that also trusts the certificates in a PEM file. Without a file, it returns nil, which
+// means the default client.
 func trusting(file string) (*http.Client, error) {
 	if file == "" {
 		return nil, nil
@@ -128,7 +129,8 @@ func isHere(address string) bool {
 	return u.Hostname() == "localhost" || err == nil && ip.Unmap().IsLoopback()
 }
 
-// localToken reads the token that `postern serve` or `make dev` made on this machine. Files that cannot be read have none.
+// localToken reads the token that `postern serve` or `make dev` made on this machine. It ignores files that cannot be
+// read.
 func (p *program) localToken(o *connection, address string) string {
 	var dev, served struct{ BaseURL, AdminToken string }
 	read(filepath.Join(".dev", "keys.json"), &dev)

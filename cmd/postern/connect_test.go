@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// A server with a certificate of its own is reached with --ca-file or POSTERN_CA_FILE; the error without them says so.
+// A server with a self-signed certificate can be reached with --ca-file or POSTERN_CA_FILE. Without them, the error
+// says so.
 func TestOwnCertificate(t *testing.T) {
 	target, err := url.Parse(deployment(t).URL)
 	if err != nil {

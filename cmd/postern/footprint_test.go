@@ -15,8 +15,8 @@ import (
 	"github.com/postern-ai/postern/conformance"
 )
 
-// TestFootprint prints the rows and bytes that keys, a project and the deployment have after requests, and checks that a
-// key's do not grow with its requests.
+// TestFootprint prints how many rows and bytes keys, a project and the deployment take up after requests. It checks
+// that a key does not grow with the number of its requests.
 func TestFootprint(t *testing.T) {
 	local := deployment(t)
 	s := newShell(t, local.URL)
@@ -52,7 +52,7 @@ func TestFootprint(t *testing.T) {
 	}
 }
 
-// advance moves the deployment's clock by a minute, so that the key's usage reaches the project's ledger.
+// advance moves the deployment's clock forward by a minute so that the key's usage reaches the project's ledger.
 func advance(t *testing.T, local *conformance.Local) {
 	t.Helper()
 	body := fmt.Sprintf(`{"nowMs":%d}`, local.Now()+60_000)

@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// errStopped means that a signal has ended the start.
+// errStopped means that a signal has ended the startup.
 var errStopped = errors.New("stopped by a signal")
 
-// stopTimeout is the time that a start gets to end after a signal. What does not notice the end of its context, such as a file
-// system that does not answer, does not keep the process alive.
+// stopTimeout is the time in which startup must end after a signal. Work that does not notice the end of its context,
+// such as a call to an unresponsive file system, therefore does not keep the process alive.
 const stopTimeout = 5 * time.Second
 
-// interruptible runs a start, which may wait for a database or for another replica's migration, until it ends or a signal comes.
-// The signal cancels it; errStopped is returned when it has ended, at a second signal, or after stopTimeout. SIGHUP stays in
-// signals for the server.
+// interruptible runs start, which may wait for a database or for another replica's migration, until it ends or a
+// signal arrives. The signal cancels start. interruptible then returns errStopped when start has ended, on a second
+// signal, or after stopTimeout. A SIGHUP stays in signals for the server.
 func interruptible[T any](signals chan os.Signal, cancel func(), start func() (T, error)) (result T, err error) {
 	ended := make(chan struct{})
 	var started T
@@ -41,7 +41,7 @@ func interruptible[T any](signals chan os.Signal, cancel func(), start func() (T
 			cancel()
 			select {
 			case <-ended:
-				if failure == nil { // the server ends as it does at any time
+				if failure == nil { // the server shuts down as usual
 					keep(signals, signal)
 					return started, nil
 				}

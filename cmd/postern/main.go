@@ -24,9 +24,9 @@ type program struct {
 	in          io.Reader
 	out, err    io.Writer
 	environ     []string
-	interactive bool   // a person answers questions
+	interactive bool   // a person can answer questions
 	show        bool   // a person reads the output
 	color       bool   // the output may have colors
-	release     func() // gives the signals back, for commands that handle them
+	release     func() // releases the signals for commands that handle them
 	json        bool   // --json
 }

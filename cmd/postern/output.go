@@ -17,7 +17,7 @@ func (p *program) printJSON(v any) error {
 	return encoder.Encode(v)
 }
 
-// table prints rows in columns; the first row is the heading.
+// table prints rows in columns. The first row is the heading.
 func table(w io.Writer, rows [][]string) {
 	var widths []int
 	for _, row := range rows {
@@ -37,7 +37,7 @@ func table(w io.Writer, rows [][]string) {
 	}
 }
 
-// plain is text from the deployment without characters that could control a terminal.
+// plain returns text from the deployment without characters that could control a terminal.
 func plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) {

@@ -15,7 +15,7 @@ import (
 	"github.com/postern-ai/postern/internal/nearest"
 )
 
-// Exit codes, as the help of the root command documents them.
+// Exit codes. The help of the root command documents them.
 const (
 	exitOK        = 0
 	exitFailed    = 1
@@ -48,10 +48,10 @@ func misused(format string, args ...any) error { return misuse{fmt.Errorf(format
 // errDifferent ends a command with exitDifferent and no message.
 var errDifferent = errors.New("there are differences")
 
-// errReported ends a command with exitFailed and no message: the output has it.
+// errReported ends a command with exitFailed and no message, because the output has already reported the error.
 var errReported = errors.New("failed")
 
-// errMisused ends a command with exitUsage and no message: it was printed.
+// errMisused ends a command with exitUsage and no message, because the message has already been printed.
 var errMisused = errors.New("wrong arguments")
 
 // run runs a command and returns its exit code.
@@ -79,7 +79,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 	return exitFailed
 }
 
-// printError writes an error; with --json in the shape of the API's errors.
+// printError writes an error. With --json, it has the shape of the API's errors.
 func (p *program) printError(err error) {
 	if !p.json {
 		fmt.Fprintln(p.err, "postern: "+err.Error())
@@ -87,7 +87,7 @@ func (p *program) printError(err error) {
 	}
 	shown := struct {
 		Error     string  `json:"error"`
-		Code      *string `json:"code"`      // the API's; null for other errors
+		Code      *string `json:"code"`      // request ID of the API; null for other errors
 		Status    *int    `json:"status"`    // of the response; likewise
 		RequestID *string `json:"requestId"` // likewise
 	}{Error: err.Error()}
@@ -137,7 +137,7 @@ func noCommand(c *cobra.Command, args []string) error {
 	return misused("unknown command %q of %s%s", args[0], c.CommandPath(), nearest.Hint(args[0], names))
 }
 
-// exactly is the Args of commands with a fixed number of arguments; what names them.
+// exactly is the Args of commands with a fixed number of arguments. what names the arguments.
 func exactly(n int, what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) == n {
@@ -157,7 +157,7 @@ func group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
 	return c
 }
 
-// variable returns a variable of the environment.
+// variable returns an environment variable.
 func (p *program) variable(name string) string {
 	for _, entry := range p.environ {
 		if found, text, _ := strings.Cut(entry, "="); found == name {

@@ -22,7 +22,7 @@ func (p *program) projects() *cobra.Command {
 	return c
 }
 
-// projectFields returns the flags of create and update, which become fields of the request.
+// projectFields adds the flags of create and update, which become fields of the request.
 func projectFields(c *cobra.Command) func() (map[string]any, error) {
 	f := c.Flags()
 	f.String("plan", "", "plan of the catalog, such as developer")
@@ -62,7 +62,7 @@ func projectFields(c *cobra.Command) func() (map[string]any, error) {
 	}
 }
 
-// list returns a flag's list that is never null in JSON.
+// list returns the list in a flag. It is never null in JSON.
 func list(values []string, _ error) []string { return append([]string{}, values...) }
 
 func (p *program) createProject(o *connection) *cobra.Command {
@@ -85,7 +85,7 @@ func (p *program) createProject(o *connection) *cobra.Command {
 	return c
 }
 
-// changeProject sends a call whose response is a project, and prints it.
+// changeProject sends a call whose response is a project and prints the project.
 func (p *program) changeProject(ctx context.Context, o *connection, method string, path func(*admin.Client) (string, error), body any, verb string) error {
 	client, err := p.client(o)
 	if err != nil {
@@ -164,7 +164,7 @@ func (p *program) showProject(o *connection) *cobra.Command {
 	}
 }
 
-// recordedText tells what records have of providers' errors.
+// recordedText says what records contain about providers' errors.
 func recordedText(p *admin.Project) string {
 	if p.RecordProviderErrors {
 		return "recorded with their message"
@@ -172,7 +172,7 @@ func recordedText(p *admin.Project) string {
 	return "recorded without their message"
 }
 
-// cacheText returns a project's cache, such as "colo, 3600 s". Servers of older versions have no scopes.
+// cacheText returns a project's cache, such as "colo, 3600 s". Older servers have no scopes.
 func cacheText(p *admin.Project) string {
 	if p.CacheTTLSeconds == 0 {
 		return "off"

@@ -14,10 +14,10 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write docs/reference/cli.md")
 
-// referencePage is the committed page about the command line.
+// referencePage is the committed reference page for the command line.
 const referencePage = "../../docs/reference/cli.md"
 
-// TestReference: the page is that of the program.
+// TestReference checks that the page matches the program.
 func TestReference(t *testing.T) {
 	text := reference.CLI((&program{}).root(), func(args ...string) string {
 		var out strings.Builder
@@ -35,10 +35,10 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// flagName is a flag at the start of its line in the program's list.
+// flagName matches a flag at the start of its line in the program's list.
 var flagName = regexp.MustCompile(`(?m)^ +(-\w, )?--[a-z-]+`)
 
-// TestReferenceHasEverything: the page has each command and each flag that the help of the program has.
+// TestReferenceHasEverything checks that the page has every command and flag in the program's help.
 func TestReferenceHasEverything(t *testing.T) {
 	page, err := os.ReadFile(referencePage)
 	if err != nil {

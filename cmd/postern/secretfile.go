@@ -10,7 +10,8 @@ import (
 // secretFile is a new file that only this user can read.
 type secretFile struct{ *os.File }
 
-// createSecretFile creates a file. One that exists is an error: it may have other permissions or readers.
+// createSecretFile creates a file. It fails if the file exists, because an existing file may have other permissions
+// or readers.
 func createSecretFile(name string) (*secretFile, error) {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if os.IsExist(err) {
@@ -38,7 +39,7 @@ func (f *secretFile) close() {
 	_ = f.Close()
 }
 
-// confirm asks a question unless yes is set. Without a terminal it is an error not to set it.
+// confirm asks a question unless yes is set. Without a terminal, yes must be set.
 func (p *program) confirm(yes bool, question string) error {
 	if yes {
 		return nil
@@ -54,7 +55,7 @@ func (p *program) confirm(yes bool, question string) error {
 	return nil
 }
 
-// appendSecretFile opens a file for appending. Others must not be able to read one that exists.
+// appendSecretFile opens a file for appending. If the file exists, others must not be able to read it.
 func appendSecretFile(name string) (*secretFile, error) {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {

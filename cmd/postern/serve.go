@@ -20,7 +20,7 @@ import (
 	"github.com/postern-ai/postern/telemetry/logging"
 )
 
-// serveFlags are the flags of serve and doctor that set a variable.
+// serveFlags are the flags of serve and doctor that set variables.
 var serveFlags = []struct{ name, variable, help string }{
 	{"data", settings.EnvData, "directory with the database and the secrets"},
 	{"durability", "POSTERN_DURABILITY", "what acknowledged changes survive: full (a loss of power) or process (a crash of the process)"},
@@ -38,7 +38,7 @@ var serveFlags = []struct{ name, variable, help string }{
 	{"log-format", "POSTERN_LOG_FORMAT", "json or text"},
 }
 
-// configures adds the flags that configure a server; the result reads the configuration.
+// configures adds the flags that configure a server. It returns a function that reads the configuration.
 func (p *program) configures(c *cobra.Command) (load func() settings.Source) {
 	flags := c.Flags()
 	file := flags.String("config", "", "YAML file with the configuration (default POSTERN_CONFIG, or none)")
@@ -85,10 +85,10 @@ func (p *program) serve() *cobra.Command {
 	return c
 }
 
-// trackedProjects is the number of projects with metrics of their budgets.
+// trackedProjects is the maximum number of projects with budget metrics.
 const trackedProjects = 100
 
-// closeTimeout is the time for writing the rest of the log and of the telemetry.
+// closeTimeout is the time for writing the rest of the log and telemetry.
 const closeTimeout = 5 * time.Second
 
 // runServer runs the server until it is stopped.
@@ -96,7 +96,8 @@ func (p *program) runServer(ctx context.Context, source settings.Source) error {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
-	// Otherwise the process would end when the reader of its log or of its output goes away. A failed write is an error instead.
+	// Otherwise, the process would end when the reader of its log or output disappears. Instead, a write then fails
+	// with an error.
 	signal.Ignore(syscall.SIGPIPE)
 	p.release() // the server handles signals itself
 	keepPrivate()
@@ -118,7 +119,7 @@ func (p *program) runServer(ctx context.Context, source settings.Source) error {
 	return b.server.RunSignals(context.WithoutCancel(ctx), signals, func() (server.Config, error) { return settings.Load(source) })
 }
 
-// booted is a server that has been built, with its telemetry.
+// booted is a server that has been built, together with its telemetry.
 type booted struct {
 	server   *server.Server
 	observed *telemetry.Telemetry
@@ -130,7 +131,7 @@ func (b *booted) close() {
 	_ = b.observed.Close(ctx)
 }
 
-// boot reads the configuration and builds the server, which waits for its database.
+// boot reads the configuration and builds the server. It waits for the database.
 func (p *program) boot(ctx context.Context, source settings.Source, logs *logs) (b *booted, err error) {
 	configuration, err := settings.Load(source)
 	if err != nil {
@@ -153,14 +154,14 @@ func (p *program) boot(ctx context.Context, source settings.Source, logs *logs) 
 	return nil, err
 }
 
-// logs are the logs that the server has had: a reload opens another.
+// logs holds the logs that the server has opened. A reload opens another one.
 type logs struct {
 	out io.Writer
 	mu  sync.Mutex
 	all []*logging.Log
 }
 
-// open opens a log. settings.Load reports a wrong level or format.
+// open opens a log. settings.Load reports an invalid level or format.
 func (l *logs) open(level, format string) *slog.Logger {
 	opened, err := logging.New(level, format, l.out)
 	if err != nil {
@@ -197,7 +198,7 @@ func (l *logs) dropped() (lines uint64) {
 func (l *logs) close(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
-	l.mu.Lock() // a start that was given up may still open one
+	l.mu.Lock() // an abandoned startup may still open one
 	defer l.mu.Unlock()
 	for _, one := range l.all {
 		_ = one.Close(ctx)

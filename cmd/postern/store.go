@@ -19,8 +19,8 @@ func openStore(ctx context.Context, c *server.Config) (store.Store, error) {
 	return opened, nil
 }
 
-// isInUse reports whether a running server has the store.
+// isInUse reports whether an error means that a running server is using the store.
 func isInUse(err error) bool { return errors.Is(err, sqlite.ErrInUse) }
 
-// inspect checks the SQLite database and leaves no files.
+// inspect checks the SQLite database without leaving any files behind.
 func inspect(ctx context.Context, c *server.Config) error { return sqlite.Inspect(ctx, c.Data) }

@@ -2,5 +2,5 @@
 
 package main
 
-// keepPrivate does nothing: this system has no file mode mask.
+// keepPrivate does nothing, because this system has no file mode mask.
 func keepPrivate() {}

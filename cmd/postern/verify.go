@@ -8,7 +8,7 @@ import (
 	"github.com/postern-ai/postern/compliance/verify"
 )
 
-// verify runs package verify, which reads its own flags: -key and --key are the same.
+// verify runs package verify, which parses its own flags. -key and --key are the same.
 func (p *program) verify() *cobra.Command {
 	return &cobra.Command{
 		Use: "verify --key PUBLIC_KEY [--checkpoint FILE]… [--partial] [--unsigned] EXPORT…", Short: "Check exported compliance data offline",

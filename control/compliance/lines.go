@@ -62,7 +62,7 @@ func (e *export) policyLines(string, int) (lines [][]byte, next string, err erro
 	return lines, "", err
 }
 
-// modelLines returns the models in the registry and those that the project used but that have no entry.
+// modelLines returns the models in the registry, followed by models that the project used but that have no entry.
 func (e *export) modelLines(after string, limit int) (lines [][]byte, next string, err error) {
 	all, err := inventory.List(e, e.handler.Plane, e.project)
 	if err != nil {

@@ -29,8 +29,8 @@ func NewID(prefix string, now time.Time, rand io.Reader) (string, error) {
 	return prefix + abi.Fixed(uint64(now.UnixMilli())) + hex.EncodeToString(random[:]), nil
 }
 
-// IsID reports whether text has the form of an ID with a prefix. It accepts all letters and digits, not only those
-// that NewID uses, in case other tools create IDs.
+// IsID reports whether text has the form of an ID with a prefix. It accepts all letters and digits, although NewID
+// uses fewer, in case other tools create IDs.
 func IsID(text, prefix string) bool {
 	rest, ok := strings.CutPrefix(text, prefix)
 	if !ok || rest == "" || len(text) > maxIDLength {

@@ -104,7 +104,7 @@ func (s Store) Project(ctx context.Context, id string) (directory.Project, error
 	return directory.DecodeProject(found)
 }
 
-// Projects reads the projects with the given IDs. It omits those that do not exist.
+// Projects reads the projects with the given IDs. It omits projects that do not exist.
 func (s Store) Projects(ctx context.Context, ids []string) (map[string]directory.Project, error) {
 	names := make([]string, len(ids))
 	for i, id := range ids {
@@ -118,7 +118,7 @@ func (s Store) Projects(ctx context.Context, ids []string) (map[string]directory
 	})
 }
 
-// KeysByID reads the keys with the given IDs. It omits those that do not exist.
+// KeysByID reads the keys with the given IDs. It omits keys that do not exist.
 func (s Store) KeysByID(ctx context.Context, projectID string, ids []string) (map[string]directory.Key, error) {
 	names := make([]string, len(ids))
 	for i, id := range ids {
@@ -135,7 +135,7 @@ func (s Store) KeysByID(ctx context.Context, projectID string, ids []string) (ma
 // maxRead is the maximum number of documents that one directory.Read may request.
 const maxRead = 1000
 
-// readEach reads the documents with the given keys in as few calls as possible. It skips those that do not exist.
+// readEach reads the documents with the given keys in as few calls as possible. It skips documents that do not exist.
 func (s Store) readEach(ctx context.Context, names []string, each func(directory.Document) error) error {
 	for part := range slices.Chunk(names, maxRead) {
 		command := directory.Read{Keys: part}

@@ -1,4 +1,4 @@
-// Package admin is a client of a deployment's admin API, as docs/openapi.yaml describes it. It works with every
+// Package admin is a client for the admin API of a deployment, which docs/openapi.yaml describes. It works with every
 // deployment: `postern serve`, `make dev` and Cloudflare.
 package admin
 
@@ -28,7 +28,7 @@ type Options struct {
 	Token string
 	// Insecure allows sending the token over plain HTTP to other machines.
 	Insecure bool
-	// Timeout of one attempt; 0: 30 s.
+	// Timeout of one attempt. 0 means 30 s.
 	Timeout time.Duration
 	// HTTP replaces the default client; optional.
 	HTTP *http.Client
@@ -81,7 +81,7 @@ func New(o Options) (*Client, error) {
 	return &Client{o, base}, nil
 }
 
-// redacted returns an address without the password that it must not have.
+// redacted returns an address without its password, if it has one despite the rules.
 func redacted(text string) string {
 	if _, after, found := strings.Cut(text, "@"); found {
 		return "…@" + after
@@ -101,13 +101,13 @@ func isLoopback(host string) bool {
 type Error struct {
 	Method, Path string
 	Status       int
-	Code         string // such as not_found; empty if the response was not the API's
+	Code         string // such as not_found; empty if the response did not come from the API
 	Message      string
 	Details      []Detail
 	RequestID    string // empty if the response had none
 }
 
-// Detail is a faulty field of a request.
+// Detail describes an invalid field of a request.
 type Detail struct{ Field, Message string }
 
 func (e *Error) Error() string {
@@ -129,8 +129,8 @@ func Is(err error, status int) bool {
 }
 
 // Do sends one call and decodes the response into out, which may be nil. body may be nil, json.RawMessage or anything
-// that encoding/json encodes. Calls without effect and idempotent calls (GET, PUT, DELETE, and calls with a context of
-// WithRetry) are retried after a failure of the network, a 429 and a 5xx.
+// that encoding/json encodes. Calls that are safe to repeat (GET, PUT, DELETE, and calls with a context from
+// WithRetry) are retried after a network failure, a 429 or a 5xx.
 func (c *Client) Do(ctx context.Context, method, path string, body, out any) error {
 	var encoded []byte
 	if body != nil {
@@ -165,16 +165,17 @@ func (c *Client) Do(ctx context.Context, method, path string, body, out any) err
 
 type retryKey struct{}
 
-// WithRetry marks the calls of a context as safe to repeat.
+// WithRetry returns a context whose calls are marked as safe to repeat.
 func WithRetry(ctx context.Context) context.Context { return context.WithValue(ctx, retryKey{}, true) }
 
-// neverArrived reports whether a call cannot have reached the API: the connection was refused.
+// neverArrived reports whether a call cannot have reached the API because the connection was refused.
 func neverArrived(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"
 }
 
-// attempt sends a call once. wait is the pause before a retry: 0 is the default, negative means that a retry is useless.
+// attempt sends a call once. wait is the pause before a retry. 0 means the default, and a negative value means that a
+// retry is useless.
 func (c *Client) attempt(ctx context.Context, method, path string, body []byte, out any) (wait time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
 	defer cancel()
@@ -211,7 +212,7 @@ func (c *Client) attempt(ctx context.Context, method, path string, body []byte, 
 	return retryAfter(response), failure(response, method, path, reply)
 }
 
-// unwrapURL removes the method and the URL, which the message already has.
+// unwrapURL removes the method and the URL, which the message already contains.
 func unwrapURL(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -246,7 +247,7 @@ func retryAfter(response *http.Response) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// failure reads an error response, which may be that of a proxy.
+// failure reads an error response, which may come from a proxy.
 func failure(response *http.Response, method, path string, reply []byte) *Error {
 	e := &Error{Method: method, Path: path, Status: response.StatusCode, RequestID: response.Header.Get("X-Request-Id")}
 	var parsed struct {
@@ -280,12 +281,13 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// notTheAPI returns the error for a response of another shape.
+// notTheAPI returns the error for a response with an unexpected shape.
 func (c *Client) notTheAPI(path string) error {
 	return fmt.Errorf("GET %s: the response of %s is not the JSON of the admin API; check the address", path, c.base)
 }
 
-// Answered reports whether the API has answered a call, even with an error. Without an answer, a change may have been made.
+// Answered reports whether the API has responded to a call, even with an error. Without a response, the change may
+// have been made.
 func Answered(err error) bool {
 	var e *Error
 	return err == nil || errors.As(err, &e) && e.Status < http.StatusInternalServerError || neverArrived(err)

@@ -14,7 +14,7 @@ import (
 
 const token = "s3cret-token-of-the-owner"
 
-// client returns a client of a server, and the waits before its retries.
+// client returns a client of a server and the waits before its retries.
 func client(t *testing.T, serve http.HandlerFunc) (*admin.Client, *[]time.Duration) {
 	t.Helper()
 	server := httptest.NewServer(serve)
@@ -46,7 +46,8 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// Calls that may be repeated are retried, after the time that the response asks for; creations are not.
+// Calls that may be repeated are retried after the time that the response asks for. Calls that create something are
+// not.
 func TestRetries(t *testing.T) {
 	for _, one := range []struct {
 		method        string

@@ -13,8 +13,8 @@ import (
 // ErrAmbiguous means that a name is not unique.
 var ErrAmbiguous = errors.New("the name is not unique; use the ID")
 
-// FindProject returns the project with an ID (proj_…) or a name. Of several with the same name, the only active one is
-// meant.
+// FindProject returns the project with an ID (proj_…) or a name. If several have the same name but only one is
+// active, it returns the active one.
 func (c *Client) FindProject(ctx context.Context, ref string) (Project, error) {
 	if strings.HasPrefix(ref, "proj_") {
 		var p Project
@@ -28,7 +28,7 @@ func (c *Client) FindProject(ctx context.Context, ref string) (Project, error) {
 	return PickProject(all, ref)
 }
 
-// PickProject is FindProject for a name in a list.
+// PickProject does the same as FindProject for a name in a list of projects.
 func PickProject(all []Project, name string) (Project, error) {
 	var names []string
 	var found, active []Project
@@ -56,8 +56,8 @@ func PickProject(all []Project, name string) (Project, error) {
 	return found[0], nil
 }
 
-// FindKey returns the key of a project with an ID (key_…) or a name. A rotated key is not meant, because its successor has
-// the same name.
+// FindKey returns the key of a project with an ID (key_…) or a name. It ignores rotated keys, because their
+// successors have the same name.
 func (c *Client) FindKey(ctx context.Context, projectID, ref string) (Key, error) {
 	if strings.HasPrefix(ref, "key_") {
 		var k Key
@@ -71,7 +71,7 @@ func (c *Client) FindKey(ctx context.Context, projectID, ref string) (Key, error
 	return PickKey(all, ref)
 }
 
-// PickKey is FindKey for a name in a list.
+// PickKey does the same as FindKey for a name in a list of keys.
 func PickKey(all []Key, name string) (Key, error) {
 	var names, ids []string
 	var found []Key

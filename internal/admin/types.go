@@ -7,7 +7,7 @@ import (
 	"net/url"
 )
 
-// Project is a project. Fields that the command line only shows stay JSON.
+// Project is a project. Fields that the command-line tool only displays are kept as JSON.
 type Project struct {
 	ID                   string          `json:"id"`
 	Name                 string          `json:"name"`
@@ -49,22 +49,22 @@ type Key struct {
 	Value       string          `json:"value,omitempty"`
 }
 
-// Projects returns all projects, oldest first. An empty status is every status.
+// Projects returns all projects, oldest first. An empty status selects all.
 func (c *Client) Projects(ctx context.Context, status string) ([]Project, error) {
 	return list[Project](ctx, c, ProjectsPath, "projects", status)
 }
 
-// Keys returns all keys of a project, oldest first. An empty status is every status.
+// Keys returns all keys of a project, oldest first. An empty status selects all.
 func (c *Client) Keys(ctx context.Context, projectID, status string) ([]Key, error) {
 	return list[Key](ctx, c, ProjectPath(projectID)+"/keys", "keys", status)
 }
 
-// RegistryEntries returns all entries of a project's model registry, as JSON.
+// RegistryEntries returns all entries in a project's model registry as JSON.
 func (c *Client) RegistryEntries(ctx context.Context, projectID string) ([]json.RawMessage, error) {
 	return list[json.RawMessage](ctx, c, ProjectPath(projectID)+"/models-registry", "models", "")
 }
 
-// ProjectsPath is the path of the projects.
+// ProjectsPath is the path of the list of projects.
 const ProjectsPath = "/api/admin/projects"
 
 // ProjectPath returns the path of a project.
@@ -75,7 +75,7 @@ func KeyPath(projectID, id string) string {
 	return ProjectPath(projectID) + "/keys/" + url.PathEscape(id)
 }
 
-// list returns the elements of all pages of a list.
+// list returns the elements on all pages of a list.
 func list[T any](ctx context.Context, c *Client, path, field, status string) ([]T, error) {
 	all := []T{}
 	query := url.Values{"limit": {"100"}}
@@ -99,7 +99,7 @@ func list[T any](ctx context.Context, c *Client, path, field, status string) ([]
 		if next == nil {
 			return all, nil
 		}
-		if *next == query.Get("after") { // a faulty server must not make this endless
+		if *next == query.Get("after") { // a faulty server must not cause an endless loop
 			return nil, c.notTheAPI(path)
 		}
 		query.Set("after", *next)

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// The functions of this file bring declared values into the form in which the API shows them, and compare.
+// The functions in this file convert declared values to the form in which the API shows them, and compare them.
 
-// object decodes a JSON object; ok is false for anything else.
+// object decodes a JSON object. ok is false for anything else.
 func object(raw json.RawMessage) (members map[string]json.RawMessage, ok bool) {
 	err := json.Unmarshal(raw, &members)
 	return members, err == nil && members != nil
@@ -23,7 +23,7 @@ func encode(v any) json.RawMessage {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
 }
 
-// withDefaults adds missing members to an object. Anything else is returned unchanged, for the API to reject.
+// withDefaults adds missing fields to an object. Anything else is returned unchanged so that the API rejects it.
 func withDefaults(raw json.RawMessage, defaults map[string]string) json.RawMessage {
 	members, ok := object(raw)
 	if !ok {
@@ -37,7 +37,7 @@ func withDefaults(raw json.RawMessage, defaults map[string]string) json.RawMessa
 	return encode(members)
 }
 
-// eachElement maps the elements of a list; eachMember does so for the values of an object.
+// eachElement maps the elements of a list. eachMember does the same for the values of an object.
 func eachElement(raw json.RawMessage, f func(json.RawMessage) json.RawMessage) json.RawMessage {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil || list == nil {
@@ -60,7 +60,7 @@ func eachMember(raw json.RawMessage, f func(name string, value json.RawMessage) 
 	return encode(members)
 }
 
-// Defaults of nested members. The API has the same; the tests compare with it.
+// Defaults of nested fields. The API has the same defaults, and tests compare them.
 var (
 	limitDefaults      = map[string]string{"requestsPerSecond": "null", "requestsPerDay": "null", "tokensPerMinute": "null"}
 	routeDefaults      = map[string]string{"strategy": `"weighted"`}
@@ -97,8 +97,8 @@ func keyField(name string, raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// governorField returns a declared member of the Governor's settings as the API shows it. usual are the actions of rules and
-// categories without an override.
+// governorField returns a declared field of the Governor's settings as the API shows it. usual has the actions of
+// rules and categories without an override.
 func governorField(name string, raw json.RawMessage, usual map[string]actionPair) json.RawMessage {
 	switch name {
 	case "rules":
@@ -121,10 +121,11 @@ func governorField(name string, raw json.RawMessage, usual map[string]actionPair
 	return raw
 }
 
-// actionPair is a rule's category and its actions by default.
+// actionPair is a rule or category with its default actions.
 type actionPair struct{ Name, Category, Input, Output string }
 
-// ruleActions adds the missing direction of overrides: the category's override, else the usual action.
+// ruleActions adds missing directions to overrides. They get the action of the category's override, or else the usual
+// action.
 func ruleActions(raw json.RawMessage, usual map[string]actionPair) json.RawMessage {
 	all, ok := object(raw)
 	if !ok {
@@ -151,7 +152,7 @@ func ruleActions(raw json.RawMessage, usual map[string]actionPair) json.RawMessa
 
 func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
-// moment returns a date or time in the API's form.
+// moment returns a date or time in the format of the API.
 func moment(raw json.RawMessage) json.RawMessage {
 	var text string
 	if json.Unmarshal(raw, &text) != nil {
@@ -165,7 +166,7 @@ func moment(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// same reports whether two JSON values are equal: numbers by their value, objects in any order.
+// same reports whether two JSON values are equal. It compares numbers by value and objects in any order.
 func same(a, b json.RawMessage) bool {
 	x, xErr := decode(a)
 	y, yErr := decode(b)
@@ -210,7 +211,7 @@ func equal(a, b any) bool {
 	return a == b
 }
 
-const maxDigits = 64 // of numbers that are compared exactly; exponents could make big.Rat huge
+const maxDigits = 64 // maximum length of numbers that are compared exactly; exponents could make big.Rat huge
 
 func sameNumber(a, b string) bool {
 	if a == b || len(a) > maxDigits || len(b) > maxDigits || bytes.ContainsAny([]byte(a+b), "eE") {

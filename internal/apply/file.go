@@ -1,6 +1,6 @@
-// Package apply makes a deployment match a file through the admin API: projects with their limits, budgets, routes, settings
-// of the Governor, keys and model registry. It computes the difference, and makes the changes one after the other, each
-// against the version that it was computed from. Things that the file does not name stay as they are.
+// Package apply uses the admin API to make a deployment match a file of projects with their limits, budgets, routes,
+// Governor settings, keys and model registry. It computes the difference and makes the changes one by one, each based
+// on the version from which it was computed. Things that the file does not name are left alone.
 package apply
 
 import (
@@ -13,17 +13,17 @@ import (
 	"github.com/postern-ai/postern/internal/yamltree"
 )
 
-// MaxFileBytes bounds a file.
+// MaxFileBytes is the maximum size of a file.
 const MaxFileBytes = 4 << 20
 
 // File is a parsed file.
 type File struct{ projects []project }
 
-// project is a project of the file. Values are JSON.
+// project is a project in the file. Values are JSON.
 type project struct {
 	line     int
 	id, name string
-	fields   map[string]json.RawMessage // of the API's project, without the following
+	fields   map[string]json.RawMessage // fields of the API's project except the following
 	status   string                     // empty: not declared
 	governor map[string]json.RawMessage // nil: not declared
 	keys     []key
@@ -54,10 +54,10 @@ type entry struct {
 	declaresState bool
 }
 
-// shape describes the members of a map. A nil shape is any value.
+// shape describes the fields of a map. A nil shape allows any value.
 type shape map[string]shape
 
-// many marks the shape of a list's elements, any of a map's values under any key.
+// many marks the shape of a list's elements, and any marks the shape of a map's values under arbitrary keys.
 const many, anyKey = "[]", "{}"
 
 var (
@@ -81,7 +81,7 @@ var (
 	fileShape = shape{"projects": {many: projectShape}}
 )
 
-// Parse parses a file. Its error lists every problem with its line, under the file's name.
+// Parse parses a file. Its error lists every problem with its line under the file's name.
 func Parse(name string, text []byte) (*File, error) {
 	if len(text) > MaxFileBytes {
 		return nil, fmt.Errorf("%s must not be larger than %d bytes", name, MaxFileBytes)
@@ -96,7 +96,7 @@ func Parse(name string, text []byte) (*File, error) {
 	if len(r.problems) == 0 {
 		projects := root.Member("projects")
 		if projects == nil || projects.Kind != yamltree.List {
-			// An empty file, such as one that a failed template has left, must not mean "no projects" to --prune.
+			// An empty file, which a failed template may have left behind, must not mean "no projects" to --prune.
 			return nil, fmt.Errorf("%s: the list projects is missing; a deployment without projects is projects: []", name)
 		}
 		for i, node := range projects.List {
@@ -119,8 +119,8 @@ func (r *reader) fail(line int, format string, args ...any) {
 	r.problems = append(r.problems, fmt.Sprintf("%s: line %d: ", r.name, line)+fmt.Sprintf(format, args...))
 }
 
-// check reports members that a shape does not have, and values of another kind. Null is allowed everywhere: the API says
-// where it has a meaning.
+// check reports fields that a shape does not have and values of the wrong kind. Null is allowed everywhere, because
+// the API decides where it has a meaning.
 func (r *reader) check(n *yamltree.Node, s shape, path string) {
 	if s == nil || n.Kind == yamltree.Null {
 		return
@@ -178,7 +178,7 @@ func keysOf(s shape) (keys []string) {
 	return keys
 }
 
-// text takes a member that must be a string, or an empty one if it is absent.
+// text takes a field that must be a string. It returns an empty string if the field is absent.
 func (r *reader) text(n *yamltree.Node, member, path string) string {
 	value := n.Member(member)
 	if value == nil {
@@ -190,7 +190,7 @@ func (r *reader) text(n *yamltree.Node, member, path string) string {
 	return value.Text
 }
 
-// choice is text with a list of allowed values.
+// choice does the same as text, but only some values are allowed.
 func (r *reader) choice(n *yamltree.Node, member, path string, allowed ...string) string {
 	text := r.text(n, member, path)
 	if text != "" && !slices.Contains(allowed, text) {
@@ -199,7 +199,7 @@ func (r *reader) choice(n *yamltree.Node, member, path string, allowed ...string
 	return text
 }
 
-// rest returns the members that others do not take, as JSON.
+// rest returns the fields that are not in taken, as JSON.
 func rest(n *yamltree.Node, taken ...string) map[string]json.RawMessage {
 	fields := map[string]json.RawMessage{}
 	for _, m := range n.Members {
@@ -210,7 +210,7 @@ func rest(n *yamltree.Node, taken ...string) map[string]json.RawMessage {
 	return fields
 }
 
-// identity takes id and name, of which one is required.
+// identity takes id and name. At least one of them is required.
 func (r *reader) identity(n *yamltree.Node, path, prefix string) (id, name string) {
 	id, name = r.text(n, "id", path), r.text(n, "name", path)
 	if id == "" && name == "" {
@@ -242,8 +242,9 @@ func (r *reader) project(n *yamltree.Node, path string) project {
 	return p
 }
 
-// cache checks that the scope and the TTL agree: the TTL is 0 exactly if the cache is off. The API compares only fields
-// that differ from the current ones, so each run would undo one of two that disagree.
+// cache checks that the scope and the TTL agree: the TTL must be 0 if and only if the cache is off. A run sends only
+// fields that differ from the current ones, so the API would not notice the contradiction, and each run would undo
+// one of the two.
 func (r *reader) cache(n *yamltree.Node, path string) {
 	scope, ttl := r.choice(n, "cache", path, "off", "colo", "global"), n.Member("cacheTtlSeconds")
 	if scope == "" || ttl == nil || ttl.Kind != yamltree.Number {
@@ -290,7 +291,7 @@ func (r *reader) registry(n *yamltree.Node, path string) *registry {
 	return found
 }
 
-// unique reports projects, keys and models that are there twice: the second would undo the first.
+// unique reports projects, keys and models that appear twice, because the second would undo the first.
 func (r *reader) unique(f *File) {
 	projects := map[string]bool{}
 	for i := range f.projects {

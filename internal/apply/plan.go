@@ -19,7 +19,7 @@ type Field struct {
 	After  json.RawMessage `json:"after"`
 }
 
-// Change is one change of a deployment.
+// Change is one change to a deployment.
 type Change struct {
 	Action  string  `json:"action"` // create, update, archive, restore, activate or deactivate
 	Kind    string  `json:"kind"`   // project, governor, key, model or enforcement
@@ -35,14 +35,15 @@ type Change struct {
 // Plan is the difference between a file and a deployment.
 type Plan struct {
 	Changes []*Change
-	// NewKeys reports that values of keys or webhook secrets will have to be kept.
+	// NewKeys reports whether there will be key values or webhook secrets that must be saved.
 	NewKeys bool
 	client  *admin.Client
 }
 
 // Options of a plan.
 type Options struct {
-	// Prune also archives projects, and deactivates keys of projects with "keys", that are not in the file.
+	// Prune also archives projects that are not in the file. In projects that have "keys", it deactivates keys that
+	// are not in the file.
 	Prune bool
 }
 
@@ -52,7 +53,7 @@ type planner struct {
 	ctx     context.Context
 	all     []admin.Project
 	rules   map[string]actionPair
-	models  map[string]string // canonical name by name and alias
+	models  map[string]string // canonical name by name or alias
 	problem []string
 }
 
@@ -98,7 +99,7 @@ func New(ctx context.Context, client *admin.Client, f *File, o Options) (*Plan, 
 	return p.Plan, nil
 }
 
-// lookups reads the lists that are needed to compare: the Governor's rules and the catalog's models.
+// lookups reads the lists that comparing requires: the Governor's rules and the catalog's models.
 func (p *planner) lookups(f *File) error {
 	needRules, needModels := false, false
 	for i := range f.projects {
@@ -140,7 +141,7 @@ func (p *planner) lookups(f *File) error {
 	return nil
 }
 
-// find returns the deployment's project, or nil if it has to be created.
+// find returns the declared project in the deployment, or nil if it has to be created.
 func (p *planner) find(declared *project) (*admin.Project, error) {
 	if declared.id != "" {
 		for i := range p.all {
@@ -200,7 +201,7 @@ func (p *planner) project(declared *project, current *admin.Project, o Options) 
 	return nil
 }
 
-// declaredFields are fields in the order of their names, with the values that the API shows.
+// declaredFields returns fields sorted by name, with their values as the API shows them.
 func declaredFields(fields map[string]json.RawMessage, view func(string, json.RawMessage) json.RawMessage) []Field {
 	var all []Field
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
@@ -224,7 +225,7 @@ func differences(declared []Field, current map[string]json.RawMessage) []Field {
 	return all
 }
 
-// body returns a request with the fields of a change. version 0: none.
+// body returns a request body with the fields of a change. If version is 0, the body has no version.
 func body(fields []Field, version uint64) map[string]any {
 	b := map[string]any{}
 	for _, f := range fields {
@@ -279,7 +280,7 @@ func (p *planner) updateProject(t *target, declared *project, current *admin.Pro
 	return nil
 }
 
-// projectStatus plans the archiving of a project after all its other changes, or its restoring.
+// projectStatus plans to archive a project after all its other changes, or to restore it.
 func (p *planner) projectStatus(t *target, declared *project, current *admin.Project) {
 	before := "active"
 	if current != nil {
@@ -309,7 +310,7 @@ func (p *planner) pruneProjects(named map[string]bool) {
 	}
 }
 
-// governor plans the Governor's settings. Members that are not declared keep their values.
+// governor plans the Governor's settings. Fields that are not declared keep their values.
 func (p *planner) governor(t *target, declared map[string]json.RawMessage) error {
 	current := map[string]json.RawMessage{}
 	if t.id != "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/postern-ai/postern/internal/admin"
 )
 
-// keys plans a project's keys. A key is created once; its value is not declared.
+// keys plans a project's keys. A key is created once. Its value is not declared.
 func (p *planner) keys(t *target, declared *project, o Options) error {
 	if !declared.hasKeys && !namesKeys(declared.registry) {
 		return nil
@@ -52,12 +52,12 @@ func (p *planner) keys(t *target, declared *project, o Options) error {
 	return nil
 }
 
-// namesKeys reports whether an entry of a registry names keys.
+// namesKeys reports whether any registry entry names keys.
 func namesKeys(r *registry) bool {
 	return r != nil && slices.ContainsFunc(r.models, func(e entry) bool { return len(e.keys) > 0 })
 }
 
-// findKey returns the project's key, or nil if it has to be created.
+// findKey returns the declared key in the project, or nil if it has to be created.
 func findKey(all []admin.Key, declared *key) (*admin.Key, error) {
 	if declared.id != "" {
 		for i := range all {
@@ -125,7 +125,7 @@ func (p *planner) updateKey(t *target, declared *key, current *admin.Key) {
 	}
 }
 
-// moveKey plans a change of a key's status. An empty id is the key that an earlier change creates.
+// moveKey plans a change of a key's status. An empty id means the key that an earlier change creates.
 func (p *planner) moveKey(t *target, name, id, before, after string) {
 	action, endpoint := "activate", "/reactivate"
 	if after == "inactive" {

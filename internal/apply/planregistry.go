@@ -11,7 +11,7 @@ import (
 	"github.com/postern-ai/postern/internal/nearest"
 )
 
-// entryView is an entry of a model registry, as far as it is compared.
+// entryView contains the compared fields of an entry in a model registry.
 type entryView struct {
 	ID, Model, State string
 	Keys             []string
@@ -20,7 +20,8 @@ type entryView struct {
 	raw              map[string]json.RawMessage
 }
 
-// registry plans the models of a project, then the enforcement: a model is approved before others are refused.
+// registry plans the models of a project and then the enforcement. This order approves models before any others are
+// refused.
 func (p *planner) registry(t *target, declared *registry) error {
 	current := map[string]*entryView{}
 	enforcement := "off"
@@ -57,7 +58,7 @@ func (p *planner) registry(t *target, declared *registry) error {
 	return nil
 }
 
-// model plans one entry: its creation, its fields, its state.
+// model plans one entry: its creation, its fields and its state.
 func (p *planner) model(t *target, declared *entry, all map[string]*entryView) {
 	name, known := p.models[declared.model]
 	if !known {
@@ -135,7 +136,7 @@ func (p *planner) updateModel(t *target, e *entryView, declared *entry) {
 	p.add(c)
 }
 
-// moves reports whether the state, or the keys of a restricted model, differ.
+// moves reports whether the state, or the list of keys of a restricted model, differs.
 func (p *planner) moves(t *target, declared *entry, e *entryView) bool {
 	if declared.state != e.State || declared.state != "restricted" {
 		return declared.state != e.State
@@ -147,7 +148,7 @@ func (p *planner) moves(t *target, declared *entry, e *entryView) bool {
 	return !slices.Equal(want, have)
 }
 
-// resolve returns the IDs of keys. Names of keys that do not exist yet stay names.
+// resolve returns the IDs of keys. Names of keys that do not exist yet are returned as names.
 func (t *target) resolve(keys []string) (ids []string) {
 	for _, one := range keys {
 		if id := t.keyIDs[one]; id != "" {

@@ -9,13 +9,13 @@ import (
 	"github.com/postern-ai/postern/internal/admin"
 )
 
-// Secret is a value that the API shows once: a key, or the secret that signs a webhook's calls.
+// Secret is a value that the API shows only once: a key, or the secret that signs a webhook's calls.
 type Secret struct {
 	Kind      string `json:"kind"` // key or webhook
 	Project   string `json:"project"`
 	ProjectID string `json:"projectId"`
 	Name      string `json:"name"`
-	ID        string `json:"id"` // of the key; empty for a webhook
+	ID        string `json:"id"` // key that it belongs to; empty for a webhook
 	Value     string `json:"value"`
 }
 
@@ -25,7 +25,7 @@ type run struct {
 	keep   func(Secret) error
 }
 
-// Run makes the changes in their order and stops at the first failure. A second plan then has the changes that are left.
+// Run makes the changes in order and stops at the first failure. A second plan then contains the remaining changes.
 // keep is called for each secret as soon as it exists.
 func (p *Plan) Run(ctx context.Context, keep func(Secret) error) error {
 	r := &run{p.client, keep}
@@ -50,7 +50,7 @@ func explain(c *Change, done, total int, err error) error {
 	return fmt.Errorf("%s %s %q in project %q: %w\n%d of %d changes were made; run the command again for the others%s", c.Action, c.Kind, c.Name, c.Project, err, done, total, advice)
 }
 
-// patchProject changes a project, if it has the version that the plan saw or that the last change made.
+// patchProject changes a project if it has the version that the plan saw or that the last change made.
 func (r *run) patchProject(ctx context.Context, t *target, fields []Field) error {
 	var made admin.Project
 	if err := r.client.Do(ctx, http.MethodPatch, admin.ProjectPath(t.id), body(fields, t.version), &made); err != nil {

@@ -1,4 +1,4 @@
-// Compilecatalog compiles a catalog: it reads JSON and writes the form that the core reads at start.
+// Compilecatalog compiles a catalog. It reads JSON and writes the format that the core reads at startup.
 //
 //	compilecatalog JSON OUT
 package main

@@ -35,16 +35,17 @@ type Check struct {
 type Options struct {
 	// Online also calls the providers: their endpoints, keys and clocks.
 	Online bool
-	// Inspect checks the database of a stopped server and changes nothing. An error that fs.ErrNotExist matches means that
-	// there is none yet; InUse recognizes that of a running server. It takes the place of Open without Config.Database.
+	// Inspect checks the database of a stopped server and changes nothing. An error that matches fs.ErrNotExist means
+	// that there is no database yet. InUse recognizes the error for a running server. Inspect replaces Open if
+	// Config.Database is not set.
 	Inspect func(ctx context.Context, c *server.Config) error
-	// Open opens the configured store. Nil: the store is not checked. ErrInUse means that a running server has it.
+	// Open opens the configured store. If it is nil, the store is not checked.
 	Open func(ctx context.Context, c *server.Config) (store.Store, error)
-	// InUse reports whether an error of Open means that a running server has the store.
+	// InUse reports whether an error of Open or Inspect means that a running server is using the store.
 	InUse func(error) bool
 	// Integrity checks the store's data; optional.
 	Integrity func(ctx context.Context, c *server.Config) error
-	// HTTP replaces the client of calls to providers and to the running server in tests; optional.
+	// HTTP replaces the client for calls to providers and the running server in tests; optional.
 	HTTP *http.Client
 	// Now replaces time.Now in tests; optional.
 	Now func() time.Time
@@ -59,14 +60,14 @@ type doctor struct {
 	checks []Check
 }
 
-// Run checks a server with a valid configuration. It changes nothing in the data directory; with
-// Config.Database, the store checks a commit of its own.
+// Run checks a server with a valid configuration. It changes nothing in the data directory. With Config.Database, it
+// checks that the store can commit a change.
 func Run(ctx context.Context, c *server.Config, o Options) []Check {
 	if o.HTTP == nil {
 		o.HTTP = &http.Client{}
 	}
 	client := *o.HTTP
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // keys stay with their provider
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // a key must not be sent to another host than its provider's
 	o.HTTP = &client
 	if o.Now == nil {
 		o.Now = time.Now
@@ -83,7 +84,7 @@ func Run(ctx context.Context, c *server.Config, o Options) []Check {
 	return d.checks
 }
 
-// Failed reports whether a check has failed.
+// Failed reports whether any check has failed.
 func Failed(checks []Check) bool {
 	for _, c := range checks {
 		if c.Status == Fail {
@@ -99,8 +100,8 @@ func (d *doctor) add(status Status, name, remedy, format string, args ...any) {
 
 func (d *doctor) ok(name, format string, args ...any) { d.add(OK, name, "", format, args...) }
 
-// maxSkew is a difference of clocks that is worth a warning: signatures of some providers allow five minutes, and days of
-// limits and budgets begin at midnight.
+// maxSkew is the difference between clocks from which a warning is given. Signatures of some providers allow five
+// minutes, and the days of limits and budgets begin at midnight.
 const maxSkew = 5 * time.Second
 
 // clock compares this machine's clock with another.
@@ -113,7 +114,7 @@ func (d *doctor) clock(name, other string, theirs, ours time.Time, tolerance tim
 	d.add(Warn, name, "synchronize the clock, for example with systemd-timesyncd or chrony", "this machine's clock differs from %s by %s", other, skew)
 }
 
-// store opens the store, commits to it, and checks its data. running reports that a running server has it.
+// store opens the store, commits to it, and checks its data. running reports whether a running server is using it.
 func (d *doctor) store(ctx context.Context) (running bool) {
 	ctx, cancel := context.WithTimeout(ctx, 3*callTimeout)
 	defer cancel()
@@ -169,7 +170,7 @@ func (d *doctor) inspect(ctx context.Context) (running bool) {
 	return false
 }
 
-// running asks the server that has the store.
+// running queries the server that is using the store.
 func (d *doctor) running(ctx context.Context) {
 	if d.config.OpsListen == "off" {
 		d.add(Warn, "store", "stop the server to check its store", "in use by a running server without an operations address")

@@ -35,7 +35,7 @@ func healthy(t *testing.T) *server.Config {
 	return &server.Config{Data: dir, Listen: "127.0.0.1:0", OpsListen: "off", MaxConnections: 1, Env: map[string]string{}}
 }
 
-// run returns the status of each check, with its text.
+// run returns the status of each check together with its text.
 func run(t *testing.T, c *server.Config, o doctor.Options) map[string]doctor.Check {
 	t.Helper()
 	found := map[string]doctor.Check{}
@@ -101,7 +101,7 @@ func TestStore(t *testing.T) {
 	expect(t, run(t, c, doctor.Options{Open: opens(nil, errors.New("no such schema"))}), "store", doctor.Fail, "no such schema")
 }
 
-// A store that a running server has is checked through the server.
+// A store that a running server is using is checked through the server.
 func TestRunningServer(t *testing.T) {
 	ready := true
 	ops := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -10,7 +10,7 @@ func freeBytes(dir string) (uint64, bool) {
 	return s.Bavail * uint64(s.Bsize), err == nil
 }
 
-// isWritable reports whether this process may make files in a directory.
+// isWritable reports whether this process may create files in a directory.
 func isWritable(dir string) bool { return unix.Access(dir, unix.W_OK|unix.X_OK) == nil }
 
 func openFiles() (uint64, bool) {

@@ -12,7 +12,7 @@ import (
 	"github.com/postern-ai/postern/internal/smallfile"
 )
 
-// dataDirectory checks permissions. Before the first start there is no directory yet.
+// dataDirectory checks permissions. Before the first start, there is no directory yet.
 func (d *doctor) dataDirectory() {
 	const name = "data directory"
 	info, err := os.Stat(d.config.Data)
@@ -39,7 +39,7 @@ func (d *doctor) dataDirectory() {
 	d.private("secrets", filepath.Join(d.config.Data, "secrets.json"))
 }
 
-// private checks that only the owner can read a file, if it exists.
+// private checks that only the owner can read a file. The file need not exist.
 func (d *doctor) private(name, file string) {
 	info, err := os.Stat(file)
 	switch {
@@ -137,7 +137,8 @@ func (d *doctor) disk() {
 	d.add(status, "disk space", remedy, "%d MB free", free>>20)
 }
 
-// files checks the limit of open files: a connection to a caller and one to a provider, and some for the server itself.
+// files checks the limit of open files. Each request needs a connection to the caller and one to a provider, and the
+// server itself needs some files.
 func (d *doctor) files() {
 	limit, ok := openFiles()
 	if !ok {

@@ -11,7 +11,8 @@ import (
 	"strings"
 )
 
-// Probe calls a path of a listener of this machine, given as host:port or unix:/path. Any response but a 200 is an error.
+// Probe calls a path of a listener on this machine, given as host:port or unix:/path. Any response other than a 200
+// is an error.
 func Probe(ctx context.Context, client *http.Client, listen, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -47,7 +48,7 @@ func reachable(listen string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// onListener returns a client that connects to a Unix socket if the address is one.
+// onListener returns a client that connects to the listener, which may be a Unix socket.
 func onListener(client *http.Client, listen string) *http.Client {
 	path, isSocket := strings.CutPrefix(listen, "unix:")
 	if !isSocket {
@@ -60,7 +61,8 @@ func onListener(client *http.Client, listen string) *http.Client {
 	return &own
 }
 
-// ProbeTLS checks that a TLS listener of this machine completes a handshake. The name in the certificate is not checked.
+// ProbeTLS checks that a TLS listener on this machine completes a handshake. It does not check the name in the
+// certificate.
 func ProbeTLS(ctx context.Context, listen string) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

@@ -15,8 +15,9 @@ import (
 	"github.com/postern-ai/postern/core/config"
 )
 
-// lists are the requests that list a provider's models, by wire: the path after the base URL and the header with the key.
-// Sources: the providers' API references, "List models". Other wires have no such list; their keys are not checked.
+// lists contains, for each wire, the request that lists a provider's models: the path after the base URL and the
+// header with the key. Sources: the providers' API references, "List models". Other wires have no such list, so their
+// keys are not checked.
 var lists = map[string]struct{ path, header, prefix string }{
 	"openai":    {"/models", "Authorization", "Bearer "},
 	"responses": {"/models", "Authorization", "Bearer "},
@@ -30,7 +31,7 @@ var lists = map[string]struct{ path, header, prefix string }{
 // Source: docs.anthropic.com, "Versions".
 const anthropicVersion = "2023-06-01"
 
-// providers lists the configured providers and, with Online, calls each once.
+// providers lists the configured providers and, with Online, calls each of them once.
 func (d *doctor) providers(ctx context.Context) {
 	in := abi.Config{Catalog: catalog.Default}
 	for name, value := range d.config.Env {
@@ -71,7 +72,7 @@ func (d *doctor) providers(ctx context.Context) {
 	}
 }
 
-// withWires names a provider and the APIs that it is called on beside its own, which depend on its base URL.
+// withWires returns a provider's name and the additional APIs on which it is called, which depend on its base URL.
 func withWires(p *config.Provider) string {
 	if len(p.Further) == 0 {
 		return p.Name
@@ -119,7 +120,7 @@ func (d *doctor) provider(ctx context.Context, p *config.Provider) {
 	}
 }
 
-// cause is an error of the network without the URL.
+// cause returns a network error without the URL.
 func cause(err error) string {
 	var u *url.Error
 	if errors.As(err, &u) {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// primitives are the types that the codecs have by hand, with their types in Go and TypeScript and the names of their
-// methods.
+// primitives are the types for which the codecs have handwritten methods, with their types in Go and TypeScript and
+// the names of the methods.
 var primitives = map[string]primitive{
 	"number":  {"uint64", "Uint", "number", "uint", "0"},
 	"flag":    {"bool", "Bool", "boolean", "bool", "false"},
@@ -18,7 +18,7 @@ var primitives = map[string]primitive{
 
 type primitive struct{ goType, goMethod, tsType, tsMethod, tsEmpty string }
 
-// check reports a name that is not declared, or declared twice.
+// check reports a name that is undeclared or declared twice.
 func (s *schema) check() error {
 	seen := map[string]bool{}
 	for _, c := range s.constants() {

@@ -10,7 +10,7 @@ import (
 
 const root = "../.."
 
-// TestFilesAreCurrent: the generated files are those of the schema.
+// TestFilesAreCurrent checks that the generated files match the schema.
 func TestFilesAreCurrent(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, schemaFile))
 	if err != nil {
@@ -61,7 +61,7 @@ struct Item {
 }
 `
 
-// TestGenerate: the parts that make a codec, on both sides.
+// TestGenerate checks the parts of a codec on both sides.
 func TestGenerate(t *testing.T) {
 	files, err := generate(valid)
 	if err != nil {
@@ -85,7 +85,7 @@ func TestGenerate(t *testing.T) {
 	}
 }
 
-// TestSchemaErrors: a schema that cannot be generated is rejected, with the reason.
+// TestSchemaErrors checks that an invalid schema is rejected with the reason.
 func TestSchemaErrors(t *testing.T) {
 	for name, c := range map[string]struct{ old, replacement, want string }{
 		"keyword":            {"enum Kind", "enumeration Kind", `line 10: unknown keyword "enumeration"`},

@@ -1,5 +1,5 @@
-// Generateabi writes the types, constants and codec of the wire between the core and its hosts, in Go and TypeScript,
-// from core/abi/wire.schema, which explains its own form.
+// Generateabi reads core/abi/wire.schema, which explains its own format. It writes the types, constants and codec of
+// the wire between the core and its hosts in Go and TypeScript.
 //
 //	generateabi ROOT
 package main
@@ -40,7 +40,7 @@ func run(args []string) error {
 	return nil
 }
 
-// generate returns the files made from a schema, by their paths from the root.
+// generate returns the files made from a schema. They are keyed by their paths from the root.
 func generate(text string) (map[string][]byte, error) {
 	s, err := parse(text)
 	if err != nil {

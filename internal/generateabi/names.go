@@ -7,10 +7,10 @@ import (
 	"unicode"
 )
 
-// acronyms are words that names in Go spell in capitals.
+// acronyms are words that Go names spell in capitals.
 var acronyms = []string{"URL", "TTL", "KV", "ID", "OK"}
 
-// words splits a name of Go: KVCacheSeconds is KV, Cache and Seconds.
+// words splits a Go name into words. KVCacheSeconds becomes KV, Cache and Seconds.
 func words(name string) []string {
 	var all []string
 	for name != "" {
@@ -30,7 +30,7 @@ func words(name string) []string {
 	return all
 }
 
-// camel returns the name of a field in TypeScript: kvCacheSeconds.
+// camel returns the name of a field in TypeScript, such as kvCacheSeconds.
 func camel(name string) string {
 	all := words(name)
 	all[0] = strings.ToLower(all[0])
@@ -41,7 +41,7 @@ func camel(name string) string {
 	return strings.Join(all, "")
 }
 
-// capitals returns the name of a constant in TypeScript: OUTCOME_TOO_LARGE.
+// capitals returns the name of a constant in TypeScript, such as OUTCOME_TOO_LARGE.
 func capitals(name string) string { return strings.ToUpper(strings.Join(words(name), "_")) }
 
 // plural returns the name of a list of structs.
@@ -49,8 +49,8 @@ func plural(name string) string { return name + "s" }
 
 var identifier = regexp.MustCompile(`[A-Za-z]+(\.[A-Z][A-Za-z]*)?`)
 
-// translate replaces the names of constants, and of the fields of the record that a comment is about, by those in
-// TypeScript.
+// translate replaces the Go names in a comment with TypeScript names. These are the names of constants and of the
+// fields of the record that the comment is about.
 func (s *schema) translate(text string, about *record) string {
 	return identifier.ReplaceAllStringFunc(text, func(name string) string {
 		owner, member, qualified := strings.Cut(name, ".")

@@ -51,7 +51,7 @@ func (p *parser) next() (string, bool) {
 	return "", false
 }
 
-// takeDoc returns the comment before the current line.
+// takeDoc returns and clears the comment before the current line.
 func (p *parser) takeDoc() []string {
 	doc := p.doc
 	p.doc = nil

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// schema is a parsed wire.schema. Parts are its declarations in their order.
+// schema is a parsed wire.schema. Parts are its declarations in order.
 type schema struct {
 	version    string
 	versionDoc []string
@@ -19,19 +19,19 @@ type part any
 // call is an exported function of the core: it takes one message and returns another.
 type call struct{ name, input, output string }
 
-// constants are one constant, or a group in parentheses.
+// constants is either one constant or a group in parentheses.
 type constants struct {
 	doc   []string
 	group bool
 	list  []constant
 }
 
-// constant is a number or a text in quotation marks, as it is written in Go.
+// constant is a number or a string in quotation marks, written as in Go.
 type constant struct {
 	doc         []string
 	comment     string // at the end of its line
 	name, value string
-	fields      []use // of the kind that the constant is
+	fields      []use // fields of the kind that the constant stands for
 }
 
 // use is a field that a kind has.
@@ -46,13 +46,13 @@ type enum struct {
 	list []constant
 }
 
-// record is a struct, or something that crosses on its own: a message, a row or a command.
+// record is a struct, or something that crosses the wire on its own: a message, a row or a command.
 type record struct {
 	doc     []string
 	keyword string // struct, message, row or command
 	name    string
-	op      string // command: the constant that it starts with
-	toCore  bool   // not a struct: the direction
+	op      string // for a command: the constant with which it starts
+	toCore  bool   // direction; unused for a struct
 	fields  []field
 	common  int // number of fields that all kinds have; len(fields) if there are no kinds
 }
@@ -70,7 +70,7 @@ type field struct {
 // kinds returns the enum of a record's first field, whose constants name the fields of each kind.
 func (s *schema) kinds(r record) []constant { return s.enumOf(r.fields[0].typ).list }
 
-// ofKind returns the record whose kinds an enum has, or nil.
+// ofKind returns the record whose kinds are in an enum, or nil.
 func (s *schema) ofKind(name string) *record {
 	for _, r := range s.records() {
 		if r.fields[0].typ == name && r.fields[0].name == "Kind" {
@@ -108,7 +108,7 @@ func (s *schema) records() []record {
 	return all
 }
 
-// constants returns all constants, those of enums included.
+// constants returns all constants, including those of enums.
 func (s *schema) constants() []constant {
 	var all []constant
 	for _, p := range s.parts {
@@ -132,7 +132,7 @@ func (r *record) field(name string) *field {
 	return nil
 }
 
-// embedded returns the names of the structs whose fields are among those of another.
+// embedded returns the names of the structs that are embedded in others.
 func (s *schema) embedded() []string {
 	var names []string
 	for _, r := range s.records() {

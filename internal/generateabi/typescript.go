@@ -17,7 +17,7 @@ export { type Bytes, type Headers, MalformedError, NO_BYTES, Reader, Writer } fr
 
 `
 
-// tsLineWidth is the longest line of a comment in one line.
+// tsLineWidth is the maximum width of a one-line comment.
 const tsLineWidth = 120
 
 // typeScript returns the Workers host's file.
@@ -56,10 +56,10 @@ func typeScript(s *schema) []byte {
 type tsWriter struct {
 	output
 	s     *schema
-	about *record // of the comments; nil: no record
+	about *record // record that comments are about; nil: none
 }
 
-// doc writes a documentation comment, with the names of TypeScript.
+// doc writes a documentation comment with TypeScript names.
 func (t *tsWriter) doc(indent string, lines []string) {
 	switch {
 	case len(lines) == 0:
@@ -74,7 +74,8 @@ func (t *tsWriter) doc(indent string, lines []string) {
 	}
 }
 
-// note returns a field's or constant's documentation: the comment before it, or else that at the end of its line.
+// note returns the documentation of a field or constant: the comment before it or, if there is none, the one at the
+// end of its line.
 func note(doc []string, comment string) []string {
 	if comment == "" {
 		return doc
@@ -134,7 +135,7 @@ func (t *tsWriter) record(r record, written, read bool) {
 	}
 }
 
-// flat returns a record's fields, with those of embedded structs in their place.
+// flat returns a record's fields. Embedded structs are replaced with their fields.
 func (t *tsWriter) flat(r record) []field {
 	var all []field
 	for _, f := range r.fields {
@@ -147,7 +148,7 @@ func (t *tsWriter) flat(r record) []field {
 	return all
 }
 
-// class writes a record of several kinds, in which every field has a value.
+// class writes the class for a record of several kinds. In it, every field has a value.
 func (t *tsWriter) class(r record) {
 	t.doc("", r.doc)
 	t.line("export class %s {", r.name)
@@ -205,7 +206,7 @@ func (t *tsWriter) valueOf(typ string, inPlace bool) string {
 	return "read" + typ + "(r)"
 }
 
-// readField returns the code that reads a field, or takes its empty value.
+// readField returns the code that reads a field or uses its empty value.
 func (t *tsWriter) readField(f field) string {
 	value := t.valueOf(f.typ, f.inPlace)
 	switch {
@@ -237,7 +238,7 @@ func (t *tsWriter) read(r record) {
 	}
 }
 
-// readFields writes an object with the fields. Those on which others depend are read before it, in order.
+// readFields writes an object with the fields. Fields on which others depend are read before the object, in order.
 func (t *tsWriter) readFields(r record, before string) {
 	first := 0
 	for i, f := range r.fields {
@@ -259,7 +260,7 @@ func (t *tsWriter) readFields(r record, before string) {
 	t.line("  }")
 }
 
-// readKinds writes a table with a reader of each kind's fields.
+// readKinds writes a table with a reader for each kind's fields.
 func (t *tsWriter) readKinds(r record) {
 	table := capitals(r.name) + "_FIELDS"
 	t.line("// Readers of the fields that each kind has.")
@@ -318,7 +319,7 @@ func (t *tsWriter) write(r record) {
 	t.line("}\n")
 }
 
-// apart returns the path of the field whose bytes are passed behind a record; empty: none.
+// apart returns the path of the field whose bytes are passed after a record. It is empty if there is none.
 func (t *tsWriter) apart(r record) string {
 	last := r.fields[len(r.fields)-1]
 	if inner := t.s.recordOf(last.typ); inner != nil {

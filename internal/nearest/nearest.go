@@ -1,10 +1,10 @@
-// Package nearest suggests the name that a misspelled one probably means.
+// Package nearest suggests which name a misspelled one was probably meant to be.
 package nearest
 
 import "strings"
 
-// Name returns the known name with the fewest edits from name, or an empty string if all differ in more than a third of
-// their letters. Case and the characters - and _ are not compared.
+// Name returns the known name with the fewest edits from name, or an empty string if all of them differ in more than
+// a third of their letters. Case and the characters - and _ are ignored.
 func Name(name string, known []string) string {
 	best, fewest := "", len(name)/3+1
 	for _, candidate := range known {
@@ -15,7 +15,7 @@ func Name(name string, known []string) string {
 	return best
 }
 
-// Hint returns `; did you mean "…"?`, or an empty string if no name is near.
+// Hint returns `; did you mean "…"?`, or an empty string if no name is close.
 func Hint(name string, known []string) string {
 	if best := Name(name, known); best != "" {
 		return `; did you mean "` + best + `"?`

@@ -12,7 +12,7 @@ import (
 	"github.com/postern-ai/postern/core/provider"
 )
 
-// catalogText is what the catalog has for readers only, and core/config does not keep.
+// catalogText is the part of the catalog that is only for readers and that core/config does not keep.
 type catalogText struct {
 	Version   string
 	Providers []providerText
@@ -74,7 +74,7 @@ func (p *page) tiers(c *config.Config) {
 	p.table([]string{"Tier", "Models in their order"}, rows)
 }
 
-// providerLinks are links to the sections.
+// providerLinks returns links to the sections.
 func (p *page) providerLinks(text catalogText, c *config.Config) {
 	var links []string
 	for _, of := range text.Providers {
@@ -85,7 +85,7 @@ func (p *page) providerLinks(text catalogText, c *config.Config) {
 	p.text(strings.Join(links, " · "))
 }
 
-// providerSection is the table of a provider's models. A provider without models has none.
+// providerSection writes the section with a provider's models. A provider without models has no table.
 func (p *page) providerSection(text catalogText, of *providerText, c *config.Config) {
 	var rows [][]string
 	var more, sources []string
@@ -129,7 +129,7 @@ func dollars(price money.Pico) string {
 	return string(money.Append(nil, 1_000_000*price, money.Dollar))
 }
 
-// textPrice returns a price that only models with text as their output have.
+// textPrice returns a price that applies only to models with text output.
 func textPrice(m *config.Model, price money.Pico) string {
 	if m.APIs&(config.APIsOfChat|config.APICompletions) == 0 {
 		return "–"
@@ -137,7 +137,7 @@ func textPrice(m *config.Model, price money.Pico) string {
 	return dollars(price)
 }
 
-// known returns a number of tokens; 0 is unknown.
+// known returns a number of tokens as text. 0 means unknown.
 func known(n uint64) string {
 	if n == 0 {
 		return "–"
@@ -145,7 +145,7 @@ func known(n uint64) string {
 	return grouped(n)
 }
 
-// features are the words of the column "Takes".
+// features are the words in the column "Takes".
 var features = []struct {
 	word  string
 	param chat.Params
@@ -158,7 +158,7 @@ var features = []struct {
 	{"reasoning", chat.ParamReasoning},
 }
 
-// takes returns the features of a chat model on any of its wires, or the API of another model.
+// takes returns the features of a chat model on any of its wires. For another kind of model, it returns the API.
 func takes(m *config.Model) (words []string) {
 	if m.APIs != config.APIsOfChat {
 		return []string{"only " + strings.Join(m.APIs.Names(), ", ")}
@@ -177,7 +177,7 @@ func takes(m *config.Model) (words []string) {
 	return words
 }
 
-// moreOf returns the further prices of a model and its note.
+// moreOf returns the remaining prices of a model and its note.
 func moreOf(m *config.Model, note string) string {
 	var words []string
 	p := &m.Prices
@@ -203,7 +203,8 @@ func moreOf(m *config.Model, note string) string {
 	return strings.TrimSuffix(strings.Join(words, "; "), ".") + "."
 }
 
-// factor returns a factor as a decimal number, or as a fraction if it has none. Its numbers are in thousandths.
+// factor returns a factor as a decimal number or, if it has no exact one, as a fraction. The factor's numerator and
+// denominator are in thousandths.
 func factor(f config.Factor) string {
 	if thousandths := f.Num * 1000; thousandths%f.Den == 0 {
 		return string(money.Append(nil, money.Pico(thousandths/f.Den), 1000))
@@ -229,7 +230,7 @@ func sourceOf(c *config.Config, name string) string {
 	return name
 }
 
-// tools is the table of what providers charge for their own tools.
+// tools writes the table of prices that providers charge for their own tools.
 func (p *page) tools(c *config.Config) {
 	p.heading(2, "Tools of providers")
 	p.text("Providers charge for some of their own tools by the call, or by the container. [Prices](prices.md) explains how they are charged. Tools without\na price here cost only tokens.")

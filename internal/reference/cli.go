@@ -9,8 +9,8 @@ import (
 
 const cliHead = "`postern` runs the gateway and administers deployments. `postern help COMMAND` prints what this page has about a command."
 
-// CLI returns the page about the command line. root is the program; run runs it with arguments and returns what it prints, for
-// commands that read their flags themselves.
+// CLI returns the page about the command line. root is the program. run runs it with arguments and returns its
+// output. It is used for commands that parse their own flags.
 func CLI(root *cobra.Command, run func(args ...string) string) string {
 	p := newPage("Command line", "cmd/postern")
 	p.text(cliHead)
@@ -43,7 +43,8 @@ func CLI(root *cobra.Command, run func(args ...string) string) string {
 // anchor returns the anchor of a command's section.
 func anchor(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
 
-// commands returns the commands that are not hidden, in the order of the help: each before its subcommands.
+// commands returns the commands that are not hidden. They are in the same order as in the help, each before its
+// subcommands.
 func commands(parent *cobra.Command) (all []*cobra.Command) {
 	for _, c := range parent.Commands() {
 		if c.IsAvailableCommand() {
@@ -53,7 +54,7 @@ func commands(parent *cobra.Command) (all []*cobra.Command) {
 	return all
 }
 
-// command writes the usage, the description and the examples.
+// command writes the usage, the description and the examples of a command.
 func (p *page) command(c *cobra.Command) {
 	if c.Runnable() && !c.HasSubCommands() {
 		p.text("```text\n" + c.UseLine() + "\n```")
@@ -75,7 +76,8 @@ func unindented(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// flags is the table of flags. usages is the program's own list: a line is a flag, at least two spaces, and its meaning.
+// flags writes the table of flags. usages is the program's own list. Each of its lines has a flag, at least two
+// spaces, and the meaning.
 func (p *page) flags(usages string) {
 	var rows [][]string
 	for line := range strings.Lines(usages) {

@@ -101,7 +101,7 @@ func (p *page) providerVariables(text catalogText) {
 	p.table([]string{"Provider", "Key", "Base URL", "Settings"}, rows)
 }
 
-// settingWords returns the settings of a provider beside its key and its base URL.
+// settingWords returns the settings of a provider other than its key and its base URL.
 func settingWords(of *providerText) string {
 	var words []string
 	for _, name := range slices.Sorted(maps.Keys(of.Settings)) {
@@ -145,7 +145,8 @@ func yes(is bool) string {
 	return "no"
 }
 
-// sentence returns a form as a sentence: its first letter is large, and a period ends it. The names of values stay as they are.
+// sentence returns a form as a sentence that begins with a capital letter and ends with a period. It does not change
+// names of values.
 func sentence(form string) string {
 	for _, article := range []string{"a", "an", "the", "at"} {
 		if strings.HasPrefix(form, article+" ") {

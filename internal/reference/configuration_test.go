@@ -21,7 +21,7 @@ var (
 	section  = regexp.MustCompile("(?m)^\\| `([A-Z_]+)` \\| (gateway|control|both) \\|")
 )
 
-// TestVariablesOfThePrograms: configuration.md has each variable that the source names.
+// TestVariablesOfThePrograms checks that configuration.md has every variable that the source names.
 func TestVariablesOfThePrograms(t *testing.T) {
 	page, checked := pages(t)["configuration.md"], 0
 	for _, folder := range configured {
@@ -54,7 +54,7 @@ func TestVariablesOfThePrograms(t *testing.T) {
 	}
 }
 
-// TestVariablesOfProviders: configuration.md has each variable that the catalog names.
+// TestVariablesOfProviders checks that configuration.md has every variable that the catalog names.
 func TestVariablesOfProviders(t *testing.T) {
 	names := settings.ProviderVariables("")
 	for _, name := range names {
@@ -67,7 +67,8 @@ func TestVariablesOfProviders(t *testing.T) {
 	}
 }
 
-// TestWorkers: configuration.md has the bindings of each Worker, and the variables that the control Worker reads.
+// TestWorkers checks that configuration.md has the bindings of each Worker and the variables that the control Worker
+// reads.
 func TestWorkers(t *testing.T) {
 	got := map[string]string{}
 	for _, found := range section.FindAllStringSubmatch(pages(t)["configuration.md"], -1) {

@@ -69,7 +69,7 @@ func Errors() string {
 // json writes a code block.
 func (p *page) json(body []byte) { p.text("```json\n" + string(body) + "\n```") }
 
-// faultsByCode returns the faults by their status, those of one code together.
+// faultsByCode returns the faults sorted by status. Faults with the same code are grouped together.
 func faultsByCode() (groups [][]fault.Fault) {
 	for _, f := range fault.All() {
 		i := slices.IndexFunc(groups, func(g []fault.Fault) bool { return g[0].Code() == f.Code() })
@@ -92,7 +92,7 @@ func errorRows(groups [][]fault.Fault) (rows [][]string) {
 	return rows
 }
 
-// errorSection is a section for a code, whose heading is its anchor.
+// errorSection writes the section for a code. Its heading is the anchor.
 func (p *page) errorSection(group []fault.Fault) {
 	p.heading(2, code(group[0].Code()))
 	for _, f := range group {
@@ -107,7 +107,7 @@ func (p *page) errorSection(group []fault.Fault) {
 	}
 }
 
-// placeWords are where an error comes from.
+// placeWords say where an error comes from.
 var placeWords = []string{
 	fault.Everywhere: "all endpoints", fault.OnGateway: "the endpoints that take an API key", fault.OnAdmin: "the admin API",
 }
@@ -146,7 +146,8 @@ func retryAdvice(f fault.Fault) string {
 	return words
 }
 
-// responseWords returns the status, the text and the types of an error in each format, as the code of the formats writes them.
+// responseWords returns the status, the message and the types of an error in each format, as written by the code of
+// the formats.
 func responseWords(f fault.Fault) string {
 	if f.Place() == fault.InLog {
 		return fmt.Sprintf("None. Logs and metrics have the status %d.", f.Status())

@@ -10,7 +10,7 @@ import (
 	"github.com/postern-ai/postern/core/fault"
 )
 
-// TestErrorsHaveAnchors: errors.md has a heading for each code, and links lead to headings.
+// TestErrorsHaveAnchors checks that errors.md has a heading for each code and that links lead to headings.
 func TestErrorsHaveAnchors(t *testing.T) {
 	for _, f := range fault.All() {
 		if heading := "\n## `" + f.Code() + "`\n"; strings.Count(pages(t)["errors.md"], heading) != 1 {
@@ -24,7 +24,7 @@ var (
 	headings = regexp.MustCompile("(?m)^#+ (.+)$")
 )
 
-// TestAnchors: each link to an anchor of a page leads to a heading.
+// TestAnchors checks that each link to an anchor on a page leads to a heading.
 func TestAnchors(t *testing.T) {
 	all := pages(t)
 	cli, err := os.ReadFile(filepath.Join(folder, "cli.md"))
@@ -49,7 +49,8 @@ func TestAnchors(t *testing.T) {
 	}
 }
 
-// hasAnchor reports whether a page has a heading with an anchor: in lower case, without punctuation, hyphens for spaces.
+// hasAnchor reports whether a page has a heading with an anchor. The anchor is the heading in lowercase, without
+// punctuation, and with hyphens for spaces.
 func hasAnchor(text, anchor string) bool {
 	for _, heading := range headings.FindAllStringSubmatch(text, -1) {
 		slug := strings.ReplaceAll(regexp.MustCompile(`[^\w -]`).ReplaceAllString(strings.ToLower(heading[1]), ""), " ", "-")
@@ -60,14 +61,14 @@ func hasAnchor(text, anchor string) bool {
 	return false
 }
 
-// response is a response that a scenario expects: its code, and whether Retry-After is there.
+// response is a response that a scenario expects: its code and whether it has Retry-After.
 var (
 	expectation = regexp.MustCompile(`(?m)^expect \d+\n((?:  .*\n)+)`)
 	codeLine    = regexp.MustCompile(`(?m)^  json (?:error\.)?code = "(\w+)"$`)
 	waitLine    = regexp.MustCompile(`(?m)^  (!?)retry-after\b`)
 )
 
-// TestRetryAfter: the scenarios, which all hosts pass, have Retry-After where the advice says so.
+// TestRetryAfter checks that the scenarios, which all hosts pass, have Retry-After where the advice says so.
 func TestRetryAfter(t *testing.T) {
 	always, never := map[string]bool{}, map[string]bool{}
 	for _, f := range fault.All() {

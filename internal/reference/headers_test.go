@@ -17,7 +17,7 @@ import (
 
 const root = "../.."
 
-// listed are the ways of each header that headers.md has.
+// listed returns, for each header in headers.md, the ways in which it travels.
 func listed() map[string][]header.Way {
 	ways := map[string][]header.Way{}
 	for _, h := range header.All() {
@@ -29,7 +29,7 @@ func listed() map[string][]header.Way {
 	return ways
 }
 
-// TestHeadersAreComplete: each row has all columns, and its header is not listed twice for a way.
+// TestHeadersAreComplete checks that each row has all columns and that a header is not listed twice for the same way.
 func TestHeadersAreComplete(t *testing.T) {
 	seen := map[string]bool{}
 	for _, h := range header.All() {
@@ -41,7 +41,8 @@ func TestHeadersAreComplete(t *testing.T) {
 	}
 }
 
-// TestHeadersOfTheCore: the request headers that the core gets from the hosts, and the response headers of providers.
+// TestHeadersOfTheCore checks the request headers that the core gets from the hosts and the response headers of
+// providers.
 func TestHeadersOfTheCore(t *testing.T) {
 	ways := listed()
 	for way, names := range map[header.Way][]string{header.Request: exchange.RequestHeaders, header.FromProvider: exchange.ResponseHeaders} {
@@ -53,8 +54,8 @@ func TestHeadersOfTheCore(t *testing.T) {
 	}
 }
 
-// TestHeadersOfTheDescription: docs/openapi.yaml describes each header of a response, which the scenarios check. It may leave out
-// those of all HTTP.
+// TestHeadersOfTheDescription checks that docs/openapi.yaml describes each response header, which the scenarios
+// check. It may leave out general HTTP headers.
 func TestHeadersOfTheDescription(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "docs/openapi.yaml"))
 	if err != nil {
@@ -80,7 +81,7 @@ func TestHeadersOfTheDescription(t *testing.T) {
 	}
 }
 
-// walk calls found for each header of a response (sent) and of a request in an OpenAPI document.
+// walk calls found for each response header (with sent) and each request header in an OpenAPI document.
 func walk(node any, found func(name string, sent bool)) {
 	switch node := node.(type) {
 	case []any:
@@ -104,7 +105,8 @@ func walk(node any, found func(name string, sent bool)) {
 	}
 }
 
-// TestHeadersOfThePrograms: the names of headers in the source of the core, the hosts and the control plane are listed.
+// TestHeadersOfThePrograms checks that the header names in the source of the core, the hosts and the control plane
+// are listed.
 func TestHeadersOfThePrograms(t *testing.T) {
 	ways, checked := listed(), 0
 	eachName(t, func(path, name string) {
@@ -117,7 +119,7 @@ func TestHeadersOfThePrograms(t *testing.T) {
 	}
 }
 
-// TestNamesAreInOnePlace: the names of Postern's own headers are constants of core/header, or of the wire.
+// TestNamesAreInOnePlace checks that the names of Postern's own headers are constants of core/header or of the wire.
 func TestNamesAreInOnePlace(t *testing.T) {
 	eachName(t, func(path, name string) {
 		written := strings.Contains(path, "core/header/") || strings.HasSuffix(path, "_gen.go") || strings.HasSuffix(path, "/abi.ts") ||

@@ -8,7 +8,7 @@ import (
 // page builds a Markdown file.
 type page struct{ strings.Builder }
 
-// newPage starts a page. source names the files that it is made from.
+// newPage starts a page. source names the files from which it is made.
 func newPage(title, source string) *page {
 	p := &page{}
 	p.line("# %s\n\n<!-- Made from %s by `make generate`. Change those. -->\n", title, source)
@@ -21,15 +21,15 @@ func (p *page) line(format string, args ...any) {
 	p.WriteByte('\n')
 }
 
-// text writes paragraphs and the empty line after them.
+// text writes paragraphs, followed by an empty line.
 func (p *page) text(text string) { p.WriteString(strings.TrimSpace(text) + "\n\n") }
 
-// heading writes a heading and the empty line after it.
+// heading writes a heading, followed by an empty line.
 func (p *page) heading(level int, text string) {
 	p.text(strings.Repeat("#", level) + " " + text)
 }
 
-// table writes rows of cells under a head. It has an empty line at its end.
+// table writes rows of cells under a head, followed by an empty line.
 func (p *page) table(head []string, rows [][]string) {
 	p.row(head)
 	p.line("|%s", strings.Repeat("---|", len(head)))
@@ -47,10 +47,10 @@ func (p *page) row(cells []string) {
 	p.line("| %s |", strings.Join(escaped, " | "))
 }
 
-// String returns the page, with one line break at its end.
+// String returns the page with one line break at the end.
 func (p *page) String() string { return strings.TrimRight(p.Builder.String(), "\n") + "\n" }
 
-// code returns a text in backticks; empty for an empty text.
+// code returns a text in backticks. For an empty text, it returns an empty string.
 func code(text string) string {
 	if text == "" {
 		return ""
@@ -58,7 +58,7 @@ func code(text string) string {
 	return "`" + text + "`"
 }
 
-// codes are texts in backticks, separated by commas.
+// codes returns texts in backticks, separated by commas.
 func codes(texts []string) string {
 	quoted := make([]string, len(texts))
 	for i, text := range texts {

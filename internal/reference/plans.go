@@ -45,7 +45,7 @@ func Plans(c *config.Config) string {
 	return p.String()
 }
 
-// planLines are the lines of the table.
+// planLines are the rows of the table.
 var planLines = []struct {
 	name  string
 	value func(*config.Plan) string
@@ -69,7 +69,7 @@ func leaseWords(p *config.Plan) string {
 	return fmt.Sprintf("%s requests for at most %s ms", grouped(p.Lease.Requests), grouped(p.Lease.DurationMs))
 }
 
-// limitWords returns a limit; 0 is none.
+// limitWords returns a limit in words. 0 means no limit.
 func limitWords(n uint64) string {
 	if n == 0 {
 		return "no limit"

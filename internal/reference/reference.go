@@ -1,6 +1,6 @@
-// Package reference writes the reference pages of docs/reference from the tables of the source, so that they cannot differ from
-// it. Their tests compare the pages, and write them for `make generate`. cli.md needs the commands of cmd/postern, whose test
-// calls CLI.
+// Package reference writes the reference pages in docs/reference from tables in the source, so they cannot differ
+// from it. Its tests compare the pages, and write them for `make generate`. cli.md needs the commands of cmd/postern,
+// so a test there calls CLI.
 package reference
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/postern-ai/postern/core/config"
 )
 
-// Page is a file of docs/reference.
+// Page is a file in docs/reference.
 type Page struct{ Name, Text string }
 
 // Pages returns all pages except cli.md. It fails if the catalog is malformed.

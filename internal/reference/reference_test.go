@@ -13,7 +13,7 @@ var rewrite = flag.Bool("rewrite", false, "write the pages")
 
 const folder = "../../docs/reference"
 
-// pages are the texts of the pages by name.
+// pages returns the texts of the pages by name.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	all, err := reference.Pages()
@@ -27,7 +27,7 @@ func pages(t *testing.T) map[string]string {
 	return texts
 }
 
-// TestPages: the pages are those of the source.
+// TestPages checks that the pages match the source.
 func TestPages(t *testing.T) {
 	for name, text := range pages(t) {
 		path := filepath.Join(folder, name)

@@ -17,17 +17,17 @@ import (
 // searched are the folders whose programs speak HTTP to callers, providers and each other.
 var searched = []string{"core", "host", "server", "control", "telemetry", "worker"}
 
-// unsearched are the folders in them that have names of other things.
+// unsearched are folders in them whose names are not headers.
 var unsearched = []string{"testdata", "test", "web", "governor"}
 
 var (
-	// unmistakable is a text that is a header wherever it is: X-Name or Two-Words.
+	// unmistakable matches text that is a header wherever it appears: X-Name or Two-Words.
 	unmistakable = regexp.MustCompile(`^(?:(?i:x-[a-z0-9]+(-[a-z0-9]+)*)|[A-Z][a-z]+(-[A-Z][A-Za-z]+)+)$`)
 	headerName   = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*(-[A-Za-z0-9]+)*$`)
 	accessor     = regexp.MustCompile(`(?:headers|Headers)\.(?:get|set|has|append|delete)\(['"]([\w-]+)['"]|['"](x-[a-z0-9-]+)['"]`)
 )
 
-// eachName calls found for each name of a header in the source.
+// eachName calls found for each header name in the source.
 func eachName(t *testing.T, found func(path, name string)) {
 	t.Helper()
 	for _, folder := range searched {
@@ -51,7 +51,7 @@ func eachName(t *testing.T, found func(path, name string)) {
 	}
 }
 
-// namesIn are the names of headers in a file of Go, TypeScript or JavaScript.
+// namesIn returns the header names in a Go, TypeScript or JavaScript file.
 func namesIn(t *testing.T, path string) (names []string) {
 	t.Helper()
 	extension := filepath.Ext(path)
@@ -72,8 +72,8 @@ func namesIn(t *testing.T, path string) (names []string) {
 	return names
 }
 
-// namesInGo are the names that are unmistakable, those in a call of a function for headers, and those of a literal with the
-// fields Name and Value.
+// namesInGo returns names that are unmistakable, names in calls to functions for headers, and names in literals with
+// the fields Name and Value.
 func namesInGo(t *testing.T, text []byte) (names []string) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "", text, 0)
@@ -103,13 +103,14 @@ func namesInGo(t *testing.T, text []byte) (names []string) {
 	return names
 }
 
-// takesHeader reports whether a function's first argument is the name of a header: x.header, and the methods of http.Header.
+// takesHeader reports whether a function's first argument is a header name. That is true of x.header and the methods
+// of http.Header.
 func takesHeader(function ast.Expr) bool {
 	f, ok := function.(*ast.SelectorExpr)
 	return ok && (f.Sel.Name == "header" || slices.Contains([]string{"Get", "Set", "Add", "Del", "Values"}, f.Sel.Name) && isHeader(f.X))
 }
 
-// isHeader reports whether an expression is an http.Header, by its name.
+// isHeader reports whether an expression is an http.Header, judging by its name.
 func isHeader(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.SelectorExpr:
@@ -122,8 +123,8 @@ func isHeader(e ast.Expr) bool {
 	return false
 }
 
-// nameOfPair is the name in abi.Header{Name: name, Value: value}, or nil. Names of chat.Member, which has the same fields, are those
-// of JSON.
+// nameOfPair returns the name in abi.Header{Name: name, Value: value}, or nil. It ignores chat.Member, which has the
+// same fields but contains JSON names.
 func nameOfPair(literal *ast.CompositeLit) (name ast.Expr) {
 	if s, ok := literal.Type.(*ast.SelectorExpr); ok && s.Sel.Name != "Header" || len(literal.Elts) != 2 {
 		return nil
@@ -149,7 +150,7 @@ func nameOfPair(literal *ast.CompositeLit) (name ast.Expr) {
 	return name
 }
 
-// TestNamesInGo: the search finds each way in which the source names a header, and nothing else.
+// TestNamesInGo checks that the search finds every way in which the source names a header, and nothing else.
 func TestNamesInGo(t *testing.T) {
 	got := namesInGo(t, []byte(`package p
 

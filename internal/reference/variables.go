@@ -7,14 +7,14 @@ import (
 	"github.com/postern-ai/postern/server/settings"
 )
 
-// workerVariable is a variable of a Worker. Its fields are those of the variable of the server with the same name, if there is
-// one; a Help here replaces the server's.
+// workerVariable is a variable of a Worker. If the server has a variable with the same name, the fields are that
+// variable's. A Help here replaces the server's.
 type workerVariable struct {
 	settings.Variable
 	worker string // gateway, control or both
 }
 
-// named returns a variable that the server has too.
+// named returns a variable that the server also has.
 func named(name, worker, help string) workerVariable {
 	return workerVariable{settings.Variable{Name: name, Help: help}, worker}
 }

@@ -23,7 +23,8 @@ type Client interface {
 	Do(ctx context.Context, method, path string, body, out any) error
 }
 
-// Limits of an export. Keys report their usage and the outboxes are delivered within seconds after the last request.
+// Limits of an export. Within seconds after the last request, keys have reported their usage and outboxes have been
+// delivered.
 const (
 	maxPasses = 8
 	passPause = 3 * time.Second
@@ -36,13 +37,13 @@ type Export struct {
 	Source  string // the deployment's address, for the header
 	Version string // of this program
 	Now     time.Time
-	// Progress is called with a text for the operator; optional.
+	// Progress is called with messages for the operator; optional.
 	Progress func(string)
 	// Sleep replaces the pause between two passes in tests; optional.
 	Sleep func(ctx context.Context, d time.Duration) error
 }
 
-// Spool is a file that can be written again from its beginning.
+// Spool is a file that can be rewritten from its beginning.
 type Spool interface {
 	io.WriteSeeker
 	Truncate(size int64) error
@@ -51,9 +52,9 @@ type Spool interface {
 // Summary is the content of a file.
 type Summary struct{ Projects, Objects, Rows int }
 
-// Write writes a deployment into a file. Objects are read one after the other, so all are read until two passes in a row are
-// equal: then each object was unchanged between its two reads, so the file is their common state at the moment between the
-// passes. It fails if the deployment keeps changing.
+// Write writes a deployment to a file. Objects are read one by one, so all of them are read repeatedly until two
+// consecutive passes are equal. Each object was then unchanged between its two reads, so the file is their common
+// state at the moment between the passes. Write fails if the deployment keeps changing.
 func (e *Export) Write(ctx context.Context, to Spool) (Summary, error) {
 	ctx = admin.WithRetry(ctx) // reads are safe to repeat
 	var before map[string]string
@@ -104,7 +105,7 @@ func (e *Export) sleep(ctx context.Context) error {
 	}
 }
 
-// differences are up to five names whose hashes differ.
+// differences returns up to five names whose hashes differ.
 func differences(a, b map[string]string) (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(a)) {
 		if a[name] != b[name] {
@@ -157,7 +158,7 @@ func (p *pass) directory(ctx context.Context) error {
 	})
 }
 
-// document notes the projects and keys.
+// document records the projects and keys.
 func (p *pass) document(row abi.Row) error {
 	d, ok, err := directory.MovedDocument(row)
 	switch {
@@ -179,7 +180,7 @@ func (p *pass) document(row abi.Row) error {
 	return nil
 }
 
-// ledgers also notes the meters of removed keys, which the Directory does not have.
+// ledgers reads the ledgers. It also records the meters of removed keys, which are not in the Directory.
 func (p *pass) ledgers(ctx context.Context) error {
 	for _, id := range slices.Sorted(maps.Keys(p.projects)) {
 		err := p.each(ctx, page{Object: ledgerPrefix + id, Project: id, Region: p.projects[id]}, func(read *page) error {
@@ -197,7 +198,7 @@ func (p *pass) ledgers(ctx context.Context) error {
 	return nil
 }
 
-// allMeters reads a few meters at once.
+// allMeters reads all meters, a few at a time.
 func (p *pass) allMeters(ctx context.Context) error {
 	for names := range slices.Chunk(slices.Sorted(maps.Keys(p.meters)), atOnce) {
 		read := make([][]*page, len(names))
@@ -221,7 +222,8 @@ func (p *pass) allMeters(ctx context.Context) error {
 	return nil
 }
 
-// each reads an object page by page. Pages without rows are left out, so the last one is known only after the next.
+// each reads an object page by page. Pages without rows are left out, so it is known that a page is the last one only
+// after the next has been read.
 func (p *pass) each(ctx context.Context, of page, use func(*page) error) error {
 	var held *page
 	after := ""
@@ -261,7 +263,7 @@ func (p *pass) each(ctx context.Context, of page, use func(*page) error) error {
 	return use(held)
 }
 
-// parallel calls f for 0 to n-1 at once and returns the errors.
+// parallel calls f concurrently for 0 to n-1 and returns the errors.
 func parallel(n int, f func(int) error) error {
 	failures := make(chan error, n)
 	for i := range n {

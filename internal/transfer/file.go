@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// Format and FormatVersion start a file.
+// Format and FormatVersion are at the start of a file.
 const (
 	Format        = "postern-deployment"
 	FormatVersion = 1
@@ -24,7 +24,7 @@ const (
 // maxLineBytes is the maximum length of a line: a row of 2,000,000 bytes in base64, with room for its key.
 const maxLineBytes = 4 << 20
 
-// directoryObject is the name of the object with the projects and keys, and the prefixes are those of the others.
+// directoryObject is the name of the object with the projects and keys. The other objects' names have the prefixes.
 const (
 	directoryObject = "directory"
 	ledgerPrefix    = "ledger/"
@@ -59,14 +59,14 @@ type page struct {
 type end struct {
 	Objects int    `json:"objects"`
 	Rows    int    `json:"rows"`
-	SHA256  string `json:"sha256"` // of all bytes before this line
+	SHA256  string `json:"sha256"` // hash of all bytes before this line
 }
 
 // writer writes a file and counts its contents.
 type writer struct {
 	to      *bufio.Writer
 	sum     hash.Hash
-	objects map[string]hash.Hash // by name, the hashes of their lines
+	objects map[string]hash.Hash // hashes of their lines by name
 	rows    int
 }
 
@@ -109,7 +109,7 @@ func (w *writer) hashes() map[string]string {
 	return sums
 }
 
-// Errors of a whole file. Other errors name a line.
+// Errors that concern a whole file. Other errors name a line.
 var (
 	errTruncated = errors.New("the file is truncated: its last line, with the checksum, is missing")
 	errAltered   = errors.New("the file was altered: its checksum is wrong")
@@ -122,7 +122,7 @@ type reader struct {
 	sum    hash.Hash
 	header header
 	end    *end
-	last   *page // the page read last, without its values
+	last   *page // the last page that was read, without its values
 	seen   end   // objects and rows so far
 }
 
@@ -144,7 +144,7 @@ func newReader(from io.Reader) (*reader, error) {
 	return r, nil
 }
 
-// wholeLines splits at line feeds. A line without one was cut off.
+// wholeLines splits at line feeds. A line that does not end with a line feed was cut off.
 func wholeLines(data []byte, atEOF bool) (advance int, token []byte, err error) {
 	if i := bytes.IndexByte(data, '\n'); i >= 0 {
 		return i + 1, data[:i+1], nil
@@ -174,7 +174,7 @@ func (r *reader) fault(text string) error {
 	return fmt.Errorf("line %d of the file %s", r.number, text)
 }
 
-// page returns the next page, or nil after the last, when the checksum has been compared.
+// page returns the next page. After the last page, it compares the checksum and returns nil.
 func (r *reader) page() (*page, error) {
 	if r.number == 1 {
 		r.sum.Write(r.lines.Bytes())
@@ -214,8 +214,8 @@ func strict(line []byte, v any) error {
 	return nil
 }
 
-// follows describes why a page cannot follow the one before: objects are in the order of rank and name, each once, and rows
-// in the order of their keys.
+// follows describes why a page cannot follow the previous one. Objects must be sorted by rank and name and appear
+// once, and rows must be sorted by key.
 func (r *reader) follows(p *page) string {
 	key := ""
 	switch {
@@ -241,7 +241,7 @@ func (r *reader) follows(p *page) string {
 	return ""
 }
 
-// rank returns the position of an object's kind in a file, negative for unknown kinds.
+// rank returns the position of an object's kind in a file. It is negative for unknown kinds.
 func rank(object string) int {
 	switch {
 	case object == directoryObject:

@@ -13,7 +13,7 @@ import (
 
 const goodHeader = `{"format":"postern-deployment","version":1,"source":"","exportedAt":"","postern":""}`
 
-// signed is a file of lines with the right last line.
+// signed returns a file that consists of lines and the correct last line.
 func signed(lines ...string) string {
 	text := strings.Join(lines, "\n") + "\n"
 	objects, rows := map[string]bool{}, 0
@@ -38,7 +38,8 @@ func line(object, project string, last bool, keys ...string) string {
 	return string(text)
 }
 
-// TestHostileFiles: a file with a fault is refused with an error that names it, before anything is sent.
+// TestHostileFiles checks that a malformed file is refused with an error that names the fault before anything is
+// sent.
 func TestHostileFiles(t *testing.T) {
 	directory := `{"object":"directory","rows":[{"key":"d/p/proj_1","value":"AQEx"}],"last":true}`
 	meter := meterPrefix + strings.Repeat("0", 64)
@@ -75,7 +76,7 @@ func TestHostileFiles(t *testing.T) {
 	}
 }
 
-// TestAltered: a file of which any byte was changed or removed is refused, before anything is sent.
+// TestAltered checks that a file in which any byte was changed or removed is refused before anything is sent.
 func TestAltered(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 1))
 	file, err := exported(t, populated(random))

@@ -16,10 +16,10 @@ import (
 	"github.com/postern-ai/postern/internal/admin"
 )
 
-// ErrImported means that the deployment has this file's state already.
+// ErrImported means that the deployment already has this file's state.
 var ErrImported = errors.New("the file has been imported into this deployment before; nothing was changed")
 
-// checked is a file that was read completely.
+// checked is a file that has been read completely.
 type checked struct {
 	header
 	Summary
@@ -27,7 +27,7 @@ type checked struct {
 	projects []string
 }
 
-// check reads a file and checks all of it.
+// check reads and checks an entire file.
 func check(from io.ReadSeeker) (*checked, error) {
 	projects := map[string]bool{}
 	r, err := scan(from, func(r *reader, p *page) error {
@@ -72,14 +72,14 @@ func scan(from io.ReadSeeker, use func(*reader, *page) error) (*reader, error) {
 	}
 }
 
-// Import writes a file's state into a deployment. It first checks the whole file. If it is interrupted, it may be repeated
-// with the same file.
+// Import writes the state in a file to a deployment. It first checks the whole file. If it is interrupted, it may be
+// repeated with the same file.
 func Import(ctx context.Context, client Client, from io.ReadSeeker) (Summary, error) {
 	file, err := check(from)
 	if err != nil {
 		return Summary{}, err
 	}
-	// Every call may be repeated: rows are replaced by the same rows.
+	// Every call may be repeated, because rows are replaced with the same rows.
 	i := &importer{ctx: admin.WithRetry(ctx), client: client, id: file.id}
 	var state struct{ Finished bool }
 	begin := struct {
@@ -99,15 +99,16 @@ type importer struct {
 	ctx    context.Context
 	client Client
 	id     string
-	object string  // of the page that was sent last
-	batch  []*page // meters of one page each, which are sent at once
+	object string  // of the last page that was sent
+	batch  []*page // meters with one page each, which are sent concurrently
 }
 
 func (i *importer) post(path string, body, out any) error {
 	return i.client.Do(i.ctx, http.MethodPost, "/api/admin/import"+path, body, out)
 }
 
-// send sends the ledgers, the meters, and last the directory: the projects appear when their objects are complete.
+// send sends the ledgers, then the meters, and finally the Directory. Projects therefore appear only when their
+// objects are complete.
 func (i *importer) send(from io.ReadSeeker) error {
 	for _, directoryTurn := range []bool{false, true} {
 		if _, err := scan(from, func(_ *reader, p *page) error {
@@ -125,7 +126,7 @@ func (i *importer) send(from io.ReadSeeker) error {
 	return i.post("/finish", map[string]string{"import": i.id}, nil)
 }
 
-// page sends a page, or keeps a whole meter for the next batch.
+// page sends a page or, if the page is a complete meter, keeps it for the next batch.
 func (i *importer) page(p *page) error {
 	first := i.object != p.Object
 	i.object = p.Object

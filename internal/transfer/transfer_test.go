@@ -22,7 +22,7 @@ import (
 	"github.com/postern-ai/postern/internal/admin"
 )
 
-// fake is a deployment of rows without behavior. It implements Client.
+// fake is a deployment that only stores rows. It implements Client.
 type fake struct {
 	mu       sync.Mutex
 	objects  map[string]map[string][]byte
@@ -99,7 +99,7 @@ func stored(value []byte) []byte {
 	return w.Buf
 }
 
-// populated has projects, keys, and meters that only a ledger knows, with random rows.
+// populated returns a deployment with random rows. It has projects, keys, and meters that only a ledger knows.
 func populated(random *rand.Rand) *fake {
 	f := newFake()
 	directory := map[string][]byte{"d/a/1": stored([]byte("{}"))}
@@ -147,7 +147,8 @@ func content(t *testing.T, file io.ReadSeeker) []byte {
 	return all
 }
 
-// TestRoundTrip: export, import and export again gives the same file, and all objects have the same rows.
+// TestRoundTrip checks that exporting, importing and exporting again gives the same file, and that all objects have
+// the same rows.
 func TestRoundTrip(t *testing.T) {
 	for seed := range uint64(30) {
 		from, to := populated(rand.New(rand.NewPCG(seed, 1))), newFake()
@@ -171,8 +172,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestExportWaits: what changes while it is read is read again; a deployment that keeps changing is not exported, and the
-// error names what changed.
+// TestExportWaits checks that objects that change while they are read are read again. A deployment that keeps
+// changing is not exported, and the error names the changed objects.
 func TestExportWaits(t *testing.T) {
 	for calls, want := range map[int]string{30: "", 1 << 30: "meter/"} {
 		f := populated(rand.New(rand.NewPCG(3, 1)))
@@ -202,7 +203,8 @@ func TestExportWaits(t *testing.T) {
 	}
 }
 
-// TestPendingDeliveries: an export waits until an object has made its deliveries, and fails on any other error.
+// TestPendingDeliveries checks that an export waits until an object has made its deliveries but fails on any other
+// error.
 func TestPendingDeliveries(t *testing.T) {
 	for _, c := range []struct {
 		status, times int
@@ -221,7 +223,7 @@ func TestPendingDeliveries(t *testing.T) {
 	}
 }
 
-// TestInterrupted: an import that fails at any call can be repeated, and then everything is there.
+// TestInterrupted checks that an import that fails at any call can be repeated and is then complete.
 func TestInterrupted(t *testing.T) {
 	from := populated(rand.New(rand.NewPCG(5, 1)))
 	file, err := exported(t, from)

@@ -1,5 +1,5 @@
-// Package yamltree parses a YAML document into a tree that keeps line numbers, for error messages that show where a
-// problem is. Numbers keep their digits.
+// Package yamltree parses a YAML document into a tree with line numbers, so error messages can say where a problem
+// is. Numbers keep their digits.
 package yamltree
 
 import (
@@ -32,7 +32,7 @@ var kindNames = []string{"null", "a boolean", "a number", "a string", "a list", 
 
 func (k Kind) String() string { return kindNames[k] }
 
-// Node is a value of the document. Line counts from 1.
+// Node is a value in the document. Lines are numbered from 1.
 type Node struct {
 	Kind    Kind
 	Line    int
@@ -48,13 +48,13 @@ type Member struct {
 	Value *Node
 }
 
-// Bounds of a document.
+// Limits of a document.
 const (
-	maxNodes = 100_000 // aliases count as often as they are used
+	maxNodes = 100_000 // an alias counts each time it is used
 	maxDepth = 50
 )
 
-// Parse parses one document. The result of an empty one is an empty Map.
+// Parse parses one document. For an empty document, it returns an empty Map.
 func Parse(text []byte) (*Node, error) {
 	if bytes.IndexByte(text, 0) >= 0 {
 		return nil, errors.New("must not contain NUL characters")
@@ -133,7 +133,7 @@ func (c *converter) node(n ast.Node, depth int) *Node {
 	return c.scalar(line, n)
 }
 
-// alias returns the anchor's value and counts its nodes, which bounds documents that expand exponentially.
+// alias returns the anchor's value and counts its nodes, which limits documents that expand exponentially.
 func (c *converter) alias(line int, name string) *Node {
 	value, ok := c.anchors[name]
 	if !ok {
@@ -196,7 +196,7 @@ func (c *converter) scalar(line int, n ast.Node) *Node {
 	return c.fail(line, "unsupported value "+strconv.Quote(token.Value))
 }
 
-// digits returns a number as written, if JSON allows it: 1.10, but not 0x10.
+// digits returns a number as written if JSON allows it. It accepts 1.10 but not 0x10.
 func digits(written, value string) string {
 	if json.Valid([]byte(written)) {
 		return written
@@ -214,7 +214,7 @@ func (n *Node) Member(key string) *Node {
 	return nil
 }
 
-// JSON returns the value as JSON, with members in the order of the document.
+// JSON returns the value as JSON, with fields in the order of the document.
 func (n *Node) JSON() []byte { return n.appendJSON(nil) }
 
 func (n *Node) appendJSON(out []byte) []byte {

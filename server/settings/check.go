@@ -104,7 +104,7 @@ func connections(c *server.Config, text string) bool {
 	return err == nil && n >= 1 && n <= 1_000_000
 }
 
-// tokenForm describes isToken. control has the minimum length too.
+// tokenForm describes the form that isToken accepts. The control plane has the same minimum length.
 const (
 	tokenForm     = "at least 16 printable ASCII characters without spaces"
 	minTokenBytes = 16
@@ -116,7 +116,7 @@ func isGraphic(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-// isPrintable also allows spaces and letters of other languages, as in names of files.
+// isPrintable also allows spaces and letters of other languages, as file names do.
 func isPrintable(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f })
 }

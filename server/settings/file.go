@@ -10,7 +10,7 @@ import (
 	"github.com/postern-ai/postern/internal/yamltree"
 )
 
-// envKey is the key of the YAML file for the providers' variables, by name.
+// envKey is the key in the YAML file that contains the providers' variables by name.
 const envKey = "env"
 
 // readYAML reads the YAML file into a layer. If the name is empty, so is the layer.
@@ -141,8 +141,8 @@ func keyIn(v *Variable, inFile bool) string {
 	return v.Key
 }
 
-// variableOf returns the variable of a full key, such as POSTERN_LOG_LEVEL for log.level and POSTERN_ADMIN_TOKEN_FILE
-// for adminTokenFile, or an empty string.
+// variableOf returns the variable for a full key, such as POSTERN_LOG_LEVEL for log.level and
+// POSTERN_ADMIN_TOKEN_FILE for adminTokenFile. It returns an empty string if there is none.
 func variableOf(key string) string {
 	for i := range variables {
 		v := &variables[i]

@@ -42,7 +42,7 @@ var others = []Other{
 	{"POSTERN_WEBHOOK_SECRET", Clients, "", "The secret of the webhooks to verify, or several with spaces or commas between them."},
 }
 
-// isOthers reports whether another program has a variable.
+// isOthers reports whether a variable belongs to another program.
 func isOthers(name string) bool {
 	return slices.ContainsFunc(others, func(o Other) bool { return o.Name == name })
 }

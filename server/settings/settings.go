@@ -1,6 +1,6 @@
-// Package settings reads the configuration of a self-hosted server from command-line flags, environment variables and a
-// YAML file, in this order of precedence. Every value is validated; an error names the flag, the variable or the line of
-// the file, the value unless it is secret, and the allowed form.
+// Package settings reads the configuration of a self-hosted server from command-line flags, environment variables and
+// a YAML file, in this order of precedence. Every value is validated. An error names the flag, the variable or the
+// line in the file, the value unless it is secret, and the allowed form.
 package settings
 
 import (
@@ -50,13 +50,13 @@ func Load(s Source) (server.Config, error) {
 		s.Logger = logger
 	}
 	c.Log = s.Logger(orDefault(values, "POSTERN_LOG_LEVEL"), orDefault(values, "POSTERN_LOG_FORMAT"))
-	if len(l.problems) == 0 { // otherwise, these would often be consequences
+	if len(l.problems) == 0 { // otherwise, these would often just follow from the other problems
 		l.checkTogether(&c)
 	}
 	return c, errors.Join(l.problems...)
 }
 
-// value is a configured value and its place for error messages: a variable, a flag or a line of the file.
+// value is a configured value with its location for error messages: a variable, a flag or a line in the file.
 type value struct{ text, place string }
 
 // layer is one source: raw values by name, which may end in _FILE.
@@ -65,7 +65,7 @@ type layer map[string]value
 type loader struct {
 	readFile func(name string) ([]byte, error)
 	layers   []layer  // in order of precedence
-	known    []string // names of all variables, with those of the catalog's providers
+	known    []string // names of all variables, including those of the catalog's providers
 	problems []error
 }
 
@@ -115,7 +115,7 @@ func (l *loader) resolve() map[string]value {
 	return values
 }
 
-// resolveOne takes a variable's value from the first layer that has it, either directly or in a file.
+// resolveOne takes a variable's value from the first layer that has it, either directly or as the name of a file.
 func (l *loader) resolveOne(values map[string]value, name string) {
 	for _, layer := range l.layers {
 		inPlace, isSet := layer[name]
@@ -134,7 +134,7 @@ func (l *loader) resolveOne(values map[string]value, name string) {
 	}
 }
 
-const fileSuffix = "_FILE" // of a variable that names a file with another variable's value
+const fileSuffix = "_FILE" // of a variable that names the file with another variable's value
 
 // fromFile reads a value from the file that f names.
 func (l *loader) fromFile(f value) value {

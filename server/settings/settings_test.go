@@ -18,9 +18,9 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the results in testdata")
 
-// TestGolden loads every case of testdata. A case is a file with sections: "-- env --" has variables, "-- flags --" the
-// values of flags, "-- want --" the configuration or the problems, and any other section is a file. postern.yaml is the
-// configuration file.
+// TestGolden loads every case in testdata. A case is a file with sections: "-- env --" has variables, "-- flags --"
+// the values of flags, and "-- want --" the configuration or the problems. Any other section is a file. postern.yaml
+// is the configuration file.
 func TestGolden(t *testing.T) {
 	cases, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(cases) == 0 {
@@ -78,7 +78,7 @@ func source(text string) settings.Source {
 	return s
 }
 
-// show prints a configuration without secrets, or the problems.
+// show prints the problems or, if there are none, the configuration without secrets.
 func show(c *server.Config, err error) string {
 	if err != nil {
 		return "error\n" + err.Error() + "\n"

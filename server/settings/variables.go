@@ -18,15 +18,15 @@ const (
 	EnvConfig      = "POSTERN_CONFIG"      // path of the YAML file
 	EnvAdminToken  = "POSTERN_ADMIN_TOKEN" // the owner's token
 	EnvData        = "POSTERN_DATA"        // the data directory
-	EnvCAFile      = "POSTERN_CA_FILE"     // PEM file with certificates that the command line trusts
-	EnvBaseURL     = "POSTERN_BASE_URL"    // address of the deployment that the command line administers
+	EnvCAFile      = "POSTERN_CA_FILE"     // PEM file with certificates that the command-line tool trusts
+	EnvBaseURL     = "POSTERN_BASE_URL"    // address of the deployment that the command-line tool administers
 	envViewerToken = "POSTERN_VIEWER_TOKEN"
 )
 
 // Variable is one setting of the server.
 type Variable struct {
-	Name    string // of the environment variable
-	Key     string // in the YAML file; a dot separates nested keys
+	Name    string // name of the environment variable
+	Key     string // key in the YAML file; a dot separates nested keys
 	Default string // empty: none
 	Form    string // the allowed values: "Name must be Form"
 	Secret  bool   // never printed; NAME_FILE may name a file with the value
@@ -118,7 +118,7 @@ func names(providers []string) (all []string) {
 	return append(all, providers...)
 }
 
-// takesFile reports whether a variable's value can be in a file. This is the case for secrets, the catalog and the
+// takesFile reports whether a variable's value can be in a file. That is true of secrets, the catalog and the
 // providers' variables.
 func takesFile(name string) bool {
 	v := find(name)

@@ -37,7 +37,7 @@ func (s *Store) Write(ctx context.Context, key string, data []byte, ttlSeconds u
 	return nil
 }
 
-// put stores a copy of a value. Its caller holds s.mu.
+// put stores a copy of a value. The caller holds s.mu.
 func (s *Store) put(key string, data []byte, ttlSeconds uint64) {
 	if len(data) == 0 {
 		delete(s.kv, key)

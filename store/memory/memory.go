@@ -25,7 +25,7 @@ type entry struct {
 	mu sync.Mutex
 	object.Memory
 	ringing bool   // an alarm's command runs or waits for mu
-	afterMs uint64 // when the alarm's command has failed: the time of the failure. Alarms due before it ring first
+	afterMs uint64 // if the alarm's command has failed: when; alarms due before that time ring first
 }
 
 // New returns an empty store.
@@ -33,10 +33,10 @@ func New(clock store.Clock) *Store {
 	return &Store{clock: clock, objects: map[store.Object]*entry{}, kv: map[string]value{}}
 }
 
-// rows is an object's storage during a command. It holds the changes back until the command has succeeded.
+// rows is an object's storage during a command. It holds back the changes until the command has succeeded.
 type rows struct {
 	*entry
-	alarm   uint64 // before the command; 0 in the alarm's own command
+	alarm   uint64 // the alarm before the command; 0 in the alarm's own command
 	puts    []abi.Row
 	deletes []string
 	alarmMs uint64
@@ -71,7 +71,7 @@ func (s *Store) Run(ctx context.Context, o store.Object, command store.Command) 
 	return s.run(ctx, &rows{entry: e, alarm: e.AlarmMs}, command)
 }
 
-// run runs a command. Its caller holds the entry's lock.
+// run runs a command. The caller holds the entry's lock.
 func (s *Store) run(ctx context.Context, r *rows, command store.Command) error {
 	if err := s.refuse(ctx); err != nil {
 		return err
@@ -100,8 +100,7 @@ func (s *Store) refuse(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Ring implements store.Store. If several alarms have the same time, the object whose name is first in order rings
-// first.
+// Ring implements store.Store. If several alarms have the same time, the object whose name sorts first rings first.
 func (s *Store) Ring(ctx context.Context, command func(store.Object, store.Rows, uint64) error) (bool, error) {
 	o, e := s.due()
 	if e == nil {
@@ -128,7 +127,7 @@ func (s *Store) due() (store.Object, *entry) {
 	return o, e
 }
 
-// rang ends the ringing of an alarm.
+// rang marks an alarm as no longer ringing.
 func (s *Store) rang(e *entry, failed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,7 +146,7 @@ func (s *Store) NextAlarm(context.Context) (nowMs, alarmMs uint64, err error) {
 	return s.clock.Now(), alarmMs, nil
 }
 
-// earliest returns the alarm that rings first. Its caller holds s.mu, which guards the alarms too.
+// earliest returns the alarm that rings first. The caller holds s.mu, which also guards the alarms.
 func (s *Store) earliest(ringing bool) (first store.Object, found *entry, at uint64) {
 	for o, e := range s.objects {
 		if e.AlarmMs == 0 || e.ringing && !ringing {

@@ -24,7 +24,7 @@ func (f *failedAlarms) add(id int64) {
 	}
 }
 
-// all never returns nil, which would be NULL in a statement.
+// all returns the list. It never returns nil, which would be NULL in a statement.
 func (f *failedAlarms) all() []int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"github.com/postern-ai/postern/store"
 )
 
-// cache is an LRU of facts about objects. A command takes the facts of its object out, so that nobody else changes
-// them. It puts them back together with the version for which they are true.
+// cache is an LRU cache of facts about objects. A command takes out the facts about its object so that nothing else
+// changes them. It puts them back together with the version for which they are true.
 type cache struct {
 	mu      sync.Mutex
 	max     int // bytes
@@ -20,7 +20,7 @@ type cache struct {
 type cached struct {
 	object  store.Object
 	version int64
-	shared  int // number of commands for which another replica is expected to have changed the object
+	shared  int // number of further commands for which the object is expected to be changed by another replica
 	*facts
 }
 

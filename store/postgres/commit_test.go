@@ -15,12 +15,12 @@ import (
 	"github.com/postern-ai/postern/test/pgtest"
 )
 
-// wire is a proxy in front of the server that counts round trips, and loses a direction.
+// wire is a proxy in front of the server that counts round trips and can lose the data in one direction.
 type wire struct {
 	net.Listener
 	loseRequests, loseResponses atomic.Bool
 	delay                       atomic.Int64 // nanoseconds, in each direction
-	trips                       atomic.Int64 // changes from responses to requests
+	trips                       atomic.Int64 // number of changes from responses to requests
 	mu                          sync.Mutex
 	conns                       []net.Conn
 }
@@ -98,7 +98,7 @@ func (w *wire) cut() {
 	w.conns = nil
 }
 
-// behindWire opens a store behind a wire, and another one directly.
+// behindWire opens one store behind a wire and another one directly.
 func behindWire(t *testing.T, c postgres.Config) (w *wire, through, direct *postgres.Store) {
 	t.Helper()
 	server := pgtest.Shared(t)
@@ -108,8 +108,8 @@ func behindWire(t *testing.T, c postgres.Config) (w *wire, through, direct *post
 	return w, open(t, c), open(t, postgres.Config{URL: server.URL(name)})
 }
 
-// TestRoundTrips: a command on a hot object costs two round trips, also if another replica has changed the object; one on an
-// unknown object as many.
+// TestRoundTrips: a command on a hot object costs two round trips, even if another replica has changed the object. A
+// command on an unknown object costs the same.
 func TestRoundTrips(t *testing.T) {
 	w, s, other := behindWire(t, postgres.Config{MaxConns: 1})
 	hot := store.Object{Class: abi.ClassKeyMeter, Name: "hot"}
@@ -125,7 +125,7 @@ func TestRoundTrips(t *testing.T) {
 		t.Errorf("%d round trips for a hot object, want 2", n)
 	}
 	run(t, other, hot, increment("h"))
-	count(increment("h"), hot) // notices that the object is shared
+	count(increment("h"), hot) // the store notices that the object is shared
 	run(t, other, hot, increment("h"))
 	if n := count(increment("h"), hot); n != 2 {
 		t.Errorf("%d round trips for an object that two replicas use, want 2", n)
@@ -139,8 +139,8 @@ func TestRoundTrips(t *testing.T) {
 	}
 }
 
-// TestUnknownCommit: if the connection breaks during COMMIT, the command fails, is not repeated, and its effect is there
-// once or not at all.
+// TestUnknownCommit: if the connection breaks during COMMIT, the command fails and is not repeated. Its changes have
+// been made once or not at all.
 func TestUnknownCommit(t *testing.T) {
 	for _, row := range []struct {
 		name string
@@ -175,7 +175,7 @@ func TestUnknownCommit(t *testing.T) {
 	}
 }
 
-// TestBrokenBeforeCommit: if the connection breaks before COMMIT was sent, the command is repeated on another one.
+// TestBrokenBeforeCommit: if the connection breaks before COMMIT is sent, the command is repeated on another one.
 func TestBrokenBeforeCommit(t *testing.T) {
 	w, s, direct := behindWire(t, postgres.Config{})
 	run(t, direct, object, increment("n"))
@@ -194,8 +194,8 @@ func TestBrokenBeforeCommit(t *testing.T) {
 	}
 }
 
-// TestDeadReplicationIsNoSuccess: a commit that no longer waits for the synchronous standby, because somebody has canceled the
-// wait, is not a success.
+// TestDeadReplicationIsNoSuccess: if somebody cancels a commit's wait for the synchronous standby, the commit does
+// not count as successful.
 func TestDeadReplicationIsNoSuccess(t *testing.T) {
 	server := pgtest.Start(t)
 	name := server.Database(t)
@@ -215,7 +215,7 @@ func TestDeadReplicationIsNoSuccess(t *testing.T) {
 	for _, command := range []store.Command{put("a", "2"), func(rows store.Rows, _ uint64) error { read(rows, "a"); return nil }} {
 		ended := make(chan error, 1)
 		go func() { ended <- s.Run(t.Context(), object, command) }()
-		// The store's own work in the background may wait as well, so all that waits is canceled until the command has ended.
+		// The store's background work may wait as well, so every wait is canceled until the command has ended.
 		var err error
 		until(t, func() bool {
 			do("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")

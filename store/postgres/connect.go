@@ -25,15 +25,15 @@ const (
 	connectTimeout       = 5 * time.Second
 )
 
-// Limits on the damage that a replica can do to the others when it is cut off; see docs/project/decisions/storage.md. The URL's own
-// parameters take precedence.
+// Limits on the damage that a replica can do to others when it is cut off; see docs/project/decisions/storage.md. The
+// URL's own parameters take precedence.
 const (
 	lockTimeout = time.Second            // how long a command waits for an object that another replica holds
 	idleTimeout = 500 * time.Millisecond // how long a transaction waits for its client; longer than a round trip
-	userTimeout = 2 * time.Second        // how long the server's data may stay unacknowledged
+	userTimeout = 2 * time.Second        // how long data from the server may stay unacknowledged
 )
 
-// errURL names no part of the URL, because any part may be the password.
+// errURL does not quote any part of the URL, because any part may be the password.
 var errURL = errors.New("POSTERN_DATABASE is not a valid PostgreSQL URL; it must look like postgres://user:password@host:5432/database?sslmode=verify-full, " +
 	"with special characters of the password percent-encoded")
 
@@ -49,7 +49,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// parse returns the pool's configuration and the secrets that no error may contain.
+// parse returns the pool's configuration and the secrets that must not appear in errors.
 func (c *Config) parse() (*pgxpool.Config, []string, error) {
 	u, err := url.Parse(c.URL)
 	if err != nil || !plausible(u) {
@@ -69,13 +69,14 @@ func (c *Config) parse() (*pgxpool.Config, []string, error) {
 		return nil, nil, err
 	}
 	// A broken connection is noticed at the first statement of a transaction, which is then repeated on another
-	// connection. A check beforehand would cost a round trip.
+	// connection. Checking beforehand would cost a round trip.
 	pool.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
 	pool.AfterConnect = prepare
 	return pool, secretsOf(u, pool.ConnConfig), nil
 }
 
-// plausible reports whether no part of a URL can be the rest of a password with an unencoded "/", "?", "#" or "@".
+// plausible returns false if a part of the URL may be the rest of a password that contains an unencoded "/", "?", "#"
+// or "@".
 func plausible(u *url.URL) bool {
 	rest := strings.TrimPrefix(u.Path, "/") + u.RawQuery
 	return (u.Scheme == "postgres" || u.Scheme == "postgresql") && u.Fragment == "" && !strings.Contains(rest, "@") &&
@@ -134,7 +135,7 @@ func secretsOf(u *url.URL, config *pgx.ConnConfig) (secrets []string) {
 	return secrets
 }
 
-// reason returns the end of a configuration error: the URL comes before it.
+// reason returns the end of a configuration error, which follows the URL.
 func reason(err error) string {
 	var parse *pgconn.ParseConfigError
 	if !errors.As(err, &parse) {
@@ -158,7 +159,7 @@ func noteWarning(c *pgconn.PgConn, notice *pgconn.Notice) {
 	}
 }
 
-// prepare prepares the statements on a new connection, so that commands need not do it.
+// prepare prepares the statements on a new connection, so commands do not have to.
 func prepare(ctx context.Context, conn *pgx.Conn) error {
 	for name, sql := range statements {
 		if _, err := conn.Prepare(ctx, name, sql); err != nil {

@@ -18,7 +18,7 @@ var errUnknown = errors.New("the outcome of the commit is unknown")
 // errAppeared means that another replica created the object while the command ran.
 var errAppeared = errors.New("the object was created at the same time")
 
-// errOvertaken means that the server answered COMMIT with a rollback.
+// errOvertaken means that the server responded to COMMIT with a rollback.
 var errOvertaken = errors.New("the server rolled the transaction back")
 
 // uncommitted is an error of a transaction that certainly did not commit.
@@ -26,11 +26,11 @@ type uncommitted struct{ error }
 
 func (u uncommitted) Unwrap() error { return u.error }
 
-// commandError is the error of a command itself, which Run returns as it is.
+// commandError is the error of a command itself, which Run returns unchanged.
 type commandError struct{ error }
 
-// Codes of https://www.postgresql.org/docs/15/errcodes-appendix.html after which a transaction may succeed if it is
-// repeated: the first three on the same connection, the others on a new connection.
+// Codes from https://www.postgresql.org/docs/15/errcodes-appendix.html after which a transaction may succeed if it is
+// repeated, the first three on the same connection and the others on a new one.
 var (
 	conflicts = []string{"40001", "40P01", lockNotAvailable} // serialization_failure, deadlock_detected
 
@@ -57,7 +57,7 @@ func serverError(err error) *pgconn.PgError {
 }
 
 // alive reports whether the connection still works after an error. It does if the server responded, unless the
-// response is that the server is ending.
+// response says that the server is shutting down.
 func alive(err error) bool {
 	server := serverError(err)
 	return server != nil && server.SeverityUnlocalized == "ERROR" && !slices.Contains(reconnects, server.Code)
@@ -86,7 +86,7 @@ func (s *Store) unavailable(err error) error {
 
 // scrub returns an error's text without the password. The cause is not wrapped, because its fields contain the URL.
 func (s *Store) scrub(err error) string {
-	text := err.Error() // only the message of a server's error, because the details could contain values
+	text := err.Error() // includes only the message of a server's error, because details could contain values
 	for _, secret := range s.secrets {
 		text = strings.ReplaceAll(text, secret, "xxxxx")
 	}

@@ -7,21 +7,21 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// facts contains the known rows of an object: all rows within the spans. Rows and spans are sorted, and spans neither
-// overlap nor touch.
+// facts contains the known rows of an object. Within the spans, all rows are known. Rows and spans are sorted, and
+// spans neither overlap nor touch.
 type facts struct {
 	spans []span
 	rows  []abi.Row
 	bytes int // approximate size of the rows and spans in memory
 }
 
-// span is the keys from start to end (exclusive).
+// span is the range of keys from start to end, which is exclusive.
 type span struct{ start, end string }
 
 // rowOverhead is the memory of a row or span in addition to its keys and value.
 const rowOverhead = 64
 
-// after returns the smallest key that follows a key.
+// after returns the smallest key that is greater than a key.
 func after(key string) string { return key + "\x00" }
 
 // endOf returns the end of a range, which may be a single key.

@@ -15,8 +15,8 @@ func sameRows(a, b []abi.Row) bool {
 	return slices.EqualFunc(a, b, func(a, b abi.Row) bool { return a.Key == b.Key && string(a.Value) == string(b.Value) })
 }
 
-// TestFacts: whatever was read and committed before, rows that are known are those of the object, and a range that was read
-// is known.
+// TestFacts checks that known rows match the object's rows and that a range is known after it was read, whatever was
+// read and committed before.
 func TestFacts(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -68,7 +68,8 @@ func TestFacts(t *testing.T) {
 	}
 }
 
-// TestCacheIsBounded: the cache keeps the objects used last, and no object that would displace most others.
+// TestCacheIsBounded: the cache keeps the most recently used objects. It does not keep an object that would displace
+// most others.
 func TestCacheIsBounded(t *testing.T) {
 	c := newCache(100_000)
 	add := func(name string, bytes int) {
@@ -97,7 +98,8 @@ func TestCacheIsBounded(t *testing.T) {
 	}
 }
 
-// TestHints: rows that most commands of a class read are hints, others are not, and habits change.
+// TestHints: rows that most commands of a class read become hints, and others do not. The hints change when the
+// commands change.
 func TestHints(t *testing.T) {
 	var h hints
 	for i := range 1000 {

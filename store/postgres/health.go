@@ -13,10 +13,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// While calls are in progress, health checks in every tick whether bytes have come from the server. Ticks are counted
-// instead of time, because a process that was suspended has then missed only one tick, not seconds of silence. After
-// suspectTicks of silence, health sends a probe. If the probe gets no byte in the next silentTicks either, the server
-// is down. It is up again after a successful probe; another probe follows after each pause.
+// While calls are in progress, health checks on every tick whether bytes have arrived from the server. It counts
+// ticks instead of time, because a process that was suspended then misses only one tick instead of seeing seconds of
+// silence. After suspectTicks of silence, health sends a probe. If no byte arrives in the next silentTicks either,
+// the server is down. It is up again after a successful probe. Until then, another probe follows after each pause.
 const (
 	tick         = 100 * time.Millisecond
 	suspectTicks = 5
@@ -29,13 +29,13 @@ const (
 // errDown means that the server is known to be down.
 var errDown = errors.New("the server does not answer; a probe runs in the background")
 
-// health knows whether the server responds, so that calls need not wait for a server that does not.
+// health knows whether the server responds, so calls do not have to wait for a server that does not.
 type health struct {
 	hosts []*pgx.ConnConfig // to probe, in order
 	reset func()            // called when the server is up again
 	log   *slog.Logger
 
-	heard   atomic.Bool   // bytes have come from the server since the last tick
+	heard   atomic.Bool   // bytes have arrived from the server since the last tick
 	failed  atomic.Bool   // a connection has failed since the last tick
 	running atomic.Int64  // calls in progress
 	wake    chan struct{} // has a token if there may be something to watch
@@ -45,7 +45,7 @@ type health struct {
 	ended   chan struct{}
 }
 
-// period is a time during which the server is up.
+// period is a period of time during which the server is up.
 type period struct {
 	ctx context.Context // ends with it
 	cut context.CancelFunc
@@ -63,8 +63,7 @@ func newHealth(config *pgxpool.Config, log *slog.Logger, reset func()) *health {
 	return h
 }
 
-// hosts returns a configuration for each server of a URL, so that a silent server does not block the probes of the
-// others.
+// hosts returns a configuration for each server in a URL, so a silent server does not block probes of the others.
 func hosts(config *pgx.ConnConfig) (all []*pgx.ConnConfig) {
 	first := config.Copy()
 	first.Fallbacks = nil
@@ -121,7 +120,7 @@ func (h *health) notify() {
 	}
 }
 
-// connectionFailed makes health probe at once, unless the connection was given up on purpose.
+// connectionFailed makes health send a probe at once, unless the connection was given up on purpose.
 func (h *health) connectionFailed(err error) {
 	if !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
 		h.failed.Store(true)

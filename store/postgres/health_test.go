@@ -13,13 +13,13 @@ import (
 	"github.com/postern-ai/postern/test/pgtest"
 )
 
-// blackHole makes the wire lose everything, or nothing any more.
+// blackHole makes the wire lose everything, or stops that.
 func (w *wire) blackHole(lose bool) {
 	w.loseRequests.Store(lose)
 	w.loseResponses.Store(lose)
 }
 
-// restore ends a black hole. The connections in it are lost.
+// restore ends a black hole. Connections that were in it are lost.
 func (w *wire) restore() {
 	w.blackHole(false)
 	w.cut()
@@ -29,7 +29,7 @@ func ledger(i int) store.Object {
 	return store.Object{Class: abi.ClassLedger, Name: fmt.Sprint("prj_", i)}
 }
 
-// within fails the test if f takes longer than promised.
+// within fails the test if f takes longer than it should.
 func within(t *testing.T, what string, promised time.Duration, f func()) {
 	t.Helper()
 	began := time.Now()
@@ -39,8 +39,8 @@ func within(t *testing.T, what string, promised time.Duration, f func()) {
 	}
 }
 
-// TestCutOffHolder cuts a replica off while it holds an object. Another replica's commands on it wait for less than a second, however
-// many they are, and none fails. The one that is cut off gives up soon.
+// TestCutOffHolder cuts a replica off while it holds an object. No matter how many commands another replica has for
+// the object, they wait for less than a second and none fails. The replica that is cut off gives up soon.
 func TestCutOffHolder(t *testing.T) {
 	w, lost, other := behindWire(t, postgres.Config{})
 	run(t, other, object, put("n", "0"))
@@ -75,8 +75,8 @@ func TestCutOffHolder(t *testing.T) {
 	w.restore()
 }
 
-// TestKnownDown: the first calls to a server that has become silent fail soon, and further ones at once. As soon as the server answers,
-// commands succeed again, without one that had to try it.
+// TestKnownDown: after a server has become silent, the first calls fail soon and later ones at once. As soon as the
+// server responds again, commands succeed, and none of them has to fail first.
 func TestKnownDown(t *testing.T) {
 	w, s, _ := behindWire(t, postgres.Config{})
 	run(t, s, object, put("a", "1"))
@@ -84,7 +84,7 @@ func TestKnownDown(t *testing.T) {
 		w.blackHole(true)
 		within(t, "noticing the outage", 3*time.Second, func() {
 			var all sync.WaitGroup
-			for i := range 50 { // more than there are connections
+			for i := range 50 { // more calls than connections
 				all.Go(func() {
 					if err := s.Run(t.Context(), ledger(i%20), put("a", "1")); !errors.Is(err, store.ErrUnavailable) {
 						t.Errorf("got %v", err)
@@ -108,7 +108,7 @@ func TestKnownDown(t *testing.T) {
 	}
 }
 
-// TestRefusingIsDown: a server that refuses connections is down too.
+// TestRefusingIsDown: a server that refuses connections counts as down, too.
 func TestRefusingIsDown(t *testing.T) {
 	server := pgtest.Start(t)
 	s := open(t, postgres.Config{URL: server.URL(server.Database(t))})
@@ -129,7 +129,8 @@ func TestRefusingIsDown(t *testing.T) {
 	run(t, s, object, put("a", "2"))
 }
 
-// TestSlowIsNotDown: round trips of 200 ms, objects that others hold and commits that take seconds are no outage.
+// TestSlowIsNotDown: round trips of 200 ms, objects that others hold, and commits that take seconds do not count as
+// an outage.
 func TestSlowIsNotDown(t *testing.T) {
 	w, s, direct := behindWire(t, postgres.Config{MaxConns: 8})
 	url := database(t)

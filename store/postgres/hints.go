@@ -7,9 +7,9 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// hints lists the single rows that commands of a class usually read, such as an object's main row. If the rows in
-// memory are out of date, these rows are read together with the lock, which saves a round trip. They do not affect
-// any result.
+// hints lists the individual rows that commands of a class usually read, such as an object's main row. If the rows in
+// memory are out of date, these rows are read while taking the lock, which saves a round trip. Hints never affect a
+// result.
 type hints struct {
 	mu      sync.Mutex
 	classes map[abi.Class]*habit
@@ -23,7 +23,7 @@ type habit struct {
 
 const (
 	maxHints   = 4
-	habitReads = 64 // number of reads after which the usual keys are chosen again
+	habitReads = 64 // number of reads after which the usual keys are rechosen
 	hintShare  = 8  // a usual key has at least 1/hintShare of a class's reads
 )
 

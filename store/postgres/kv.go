@@ -28,7 +28,7 @@ func (s *Store) Read(ctx context.Context, key string) (value []byte, ok bool, er
 	return value, err == nil, err
 }
 
-// Write implements store.KV. A value with an expiry may be lost in a crash of the database.
+// Write implements store.KV. A value with an expiry may be lost if the database crashes.
 func (s *Store) Write(ctx context.Context, key string, value []byte, ttlSeconds uint64) error {
 	if len(value) > store.MaxCommandBytes {
 		return fmt.Errorf("%w: %d bytes under one key", store.ErrTooLarge, len(value))
@@ -51,7 +51,7 @@ func (s *Store) Expire(ctx context.Context) (removed int, err error) {
 	if err != nil || removed > 0 {
 		return removed, err
 	}
-	var size int64 // of the table including its free space, which is cheap to query
+	var size int64 // size of the table including its free space, which is cheap to query
 	err = s.call(ctx, func(ctx context.Context) error {
 		return s.single(ctx, func() error { return s.pool.QueryRow(ctx, stSizeKV).Scan(&size) })
 	})
@@ -61,7 +61,7 @@ func (s *Store) Expire(ctx context.Context) (removed int, err error) {
 	return s.remove(ctx, stEvictKV, s.config.ExpiringBytes, expireBatch)
 }
 
-// remove runs a statement that deletes values, and returns their number.
+// remove runs a statement that deletes values and returns their number.
 func (s *Store) remove(ctx context.Context, statement string, args ...any) (removed int, err error) {
 	err = s.exec(ctx, func(ctx context.Context) (pgconn.CommandTag, error) {
 		tag, err := s.pool.Exec(ctx, statement, args...)
@@ -76,7 +76,7 @@ func (s *Store) Check(ctx context.Context) error {
 	return s.exec(ctx, func(ctx context.Context) (pgconn.CommandTag, error) { return s.pool.Exec(ctx, stCheck) })
 }
 
-// exec runs one statement, which is a transaction.
+// exec runs one statement as a transaction.
 func (s *Store) exec(ctx context.Context, f func(context.Context) (pgconn.CommandTag, error)) error {
 	return s.call(ctx, func(ctx context.Context) error {
 		return s.single(ctx, func() error {
@@ -86,7 +86,7 @@ func (s *Store) exec(ctx context.Context, f func(context.Context) (pgconn.Comman
 	})
 }
 
-// single runs one statement, and repeats it if that is allowed. All of these statements can be repeated.
+// single runs one statement and repeats it if its error allows that. The statement must be safe to repeat.
 func (s *Store) single(ctx context.Context, f func() error) error {
 	return s.repeat(ctx, func() error {
 		err := f()

@@ -11,7 +11,7 @@ import (
 	"github.com/postern-ai/postern/store/storetest"
 )
 
-// TestExpiringValuesAreBounded: above the limit, the values that expire first are removed, and no others.
+// TestExpiringValuesAreBounded: above the limit, only the values that expire first are removed.
 func TestExpiringValuesAreBounded(t *testing.T) {
 	const values, bytes, limit = 600, 2000, 500_000
 	s := open(t, postgres.Config{URL: database(t), ExpiringBytes: limit, Clock: storetest.NewClock()})

@@ -54,7 +54,7 @@ type Stats struct {
 	Conns          int    // open connections
 	IdleConns      int    // of which idle
 	MaxConns       int    // limit of open connections
-	Down           bool   // the server is known not to respond
+	Down           bool   // the server is known to be down
 	Outages        uint64 // number of times that the server went down
 }
 

@@ -60,7 +60,7 @@ func (s *Store) migrate(ctx context.Context, config *pgxpool.Config, all []migra
 	return migrate(ctx, conn, all)
 }
 
-// migrate applies the missing migrations in one transaction, so a failure leaves the schema unchanged. Replicas that
+// migrate applies missing migrations in one transaction, so a failure leaves the schema unchanged. Replicas that
 // start at the same time wait for each other.
 func migrate(ctx context.Context, conn *pgx.Conn, all []migration) error {
 	return pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {

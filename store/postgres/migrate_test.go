@@ -44,7 +44,8 @@ func TestOlderBinaryRefuses(t *testing.T) {
 	}
 }
 
-// TestFailedMigration: nothing of a failed migration, nor of those before it, stays; the next start repeats it.
+// TestFailedMigration: a failed migration leaves nothing behind, and neither do the migrations before it. The next
+// start repeats them.
 func TestFailedMigration(t *testing.T) {
 	server, name, url := newDatabase(t)
 	all, err := migrations(embedded)

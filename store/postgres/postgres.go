@@ -1,5 +1,5 @@
-// Package postgres keeps the store in PostgreSQL 15 or later. Several replicas may share a database: each command is one
-// transaction that locks its object's row, and the time is the database's.
+// Package postgres keeps the store in PostgreSQL 15 or later. Several replicas may share a database. Each command is
+// one transaction that locks its object's row, and the time is the database's.
 package postgres
 
 import (
@@ -19,20 +19,20 @@ type Config struct {
 	// URL is a postgres:// URL with the parameters of libpq and of pgxpool (sslmode, sslrootcert, target_session_attrs,
 	// pool_max_conns, …). The tables are created in the first schema of its search_path.
 	URL string
-	// MaxConns limits the connections of this replica; default: pool_max_conns of the URL, or 16.
+	// MaxConns limits the connections of this replica. The default is pool_max_conns in the URL, or 16.
 	MaxConns int
-	// MaxWaiting limits the calls that wait or run at the same time; default 2,000. Further calls fail with
+	// MaxWaiting limits the calls that wait or run at the same time. The default is 2,000. Further calls fail with
 	// store.ErrOverloaded.
 	MaxWaiting int
-	// Timeout limits the time of a call until its commit, including waiting, and then the time of the commit; default
-	// 5 s.
+	// Timeout limits the time of a call until its commit, including waiting, and then the time of the commit. The
+	// default is 5 s.
 	Timeout time.Duration
-	// CacheBytes limits the memory for rows of recently used objects; default 64 MiB.
+	// CacheBytes limits the memory for rows of recently used objects. The default is 64 MiB.
 	CacheBytes int
-	// ExpiringBytes limits the size of values with an expiry in the key-value store; default 1 GiB. The values that
-	// expire first are removed first.
+	// ExpiringBytes limits the size of values with an expiry in the key-value store. The default is 1 GiB. The values
+	// that expire first are removed first.
 	ExpiringBytes int64
-	// Log receives the start and end of outages. Optional.
+	// Log receives messages about the start and end of outages. Optional.
 	Log *slog.Logger
 	// Clock replaces the database's time, in tests only.
 	Clock store.Clock
@@ -41,7 +41,7 @@ type Config struct {
 // Store implements store.Store on PostgreSQL.
 type Store struct {
 	config  Config
-	secrets []string // texts that no error may contain
+	secrets []string // strings that must not appear in errors
 	pool    *pgxpool.Pool
 	queue   *queue
 	cache   *cache
@@ -96,7 +96,7 @@ func (s *Store) time(database int64) uint64 {
 	return uint64(database)
 }
 
-// testTime returns the parameter of theTime: nil for the database's time.
+// testTime returns the parameter for theTime. It is nil for the database's time.
 func (s *Store) testTime() *int64 {
 	if s.config.Clock == nil {
 		return nil

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 
-// database returns the URL of an empty database of the shared server.
+// database returns the URL of an empty database on the shared server.
 func database(t *testing.T) string {
 	t.Helper()
 	server := pgtest.Shared(t)
@@ -52,7 +52,7 @@ func read(rows store.Rows, key string) string {
 	return string(found[0].Value)
 }
 
-// look returns a row's value in a command of its own.
+// look returns a row's value using a separate command.
 func look(t *testing.T, s store.Store, o store.Object, key string) (value string) {
 	t.Helper()
 	run(t, s, o, func(rows store.Rows, _ uint64) error {
@@ -80,7 +80,7 @@ func increment(key string) store.Command {
 	}
 }
 
-// TestReplicasCount: several replicas increment the same rows at the same time, on objects that did not exist before, and
+// TestReplicasCount: several replicas concurrently increment the same rows of objects that did not exist before, and
 // no increment is lost.
 func TestReplicasCount(t *testing.T) {
 	url := database(t)
@@ -108,7 +108,7 @@ func TestReplicasCount(t *testing.T) {
 	}
 }
 
-// TestPasswordIsSecret: no error contains the URL's password, however it is written.
+// TestPasswordIsSecret: errors never contain the URL's password, however it is written.
 func TestPasswordIsSecret(t *testing.T) {
 	for _, url := range []string{
 		"postgres://u:s3cr3t%2F%25with%40signs@127.0.0.1:1/db", "postgres://u:s3cr3t/%with@signs@127.0.0.1:1/db",
@@ -137,7 +137,7 @@ func TestWrongPassword(t *testing.T) {
 	}
 }
 
-// TestCommandError: a failed command changes nothing, and its error is returned as it is.
+// TestCommandError: a failed command changes nothing, and its error is returned unchanged.
 func TestCommandError(t *testing.T) {
 	s := open(t, postgres.Config{URL: database(t)})
 	own := errors.New("own")

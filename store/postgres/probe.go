@@ -54,7 +54,7 @@ type watch struct {
 	probe  *probe
 }
 
-// result returns the channel of the probe in progress; nil blocks.
+// result returns the channel of the probe in progress. It is nil, which blocks, if there is none.
 func (w *watch) result() <-chan error {
 	if w.probe == nil {
 		return nil

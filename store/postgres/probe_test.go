@@ -9,7 +9,7 @@ import (
 	"github.com/postern-ai/postern/test/pgtest"
 )
 
-// TestProbeTriesAllHosts: a silent server does not hide the one that answers.
+// TestProbeTriesAllHosts: a silent server does not hide one that responds.
 func TestProbeTriesAllHosts(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

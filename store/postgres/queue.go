@@ -7,7 +7,7 @@ import (
 	"github.com/postern-ai/postern/store"
 )
 
-// queue makes this process's commands on an object wait for each other without using a connection each. Otherwise a
+// queue makes this process's commands on an object wait for each other without each using a connection. Otherwise, a
 // busy object would use up the pool. Commands are served in order of arrival.
 type queue struct {
 	mu      sync.Mutex
@@ -19,12 +19,12 @@ type queue struct {
 type turn struct {
 	users int
 	token chan struct{}
-	busy  chan struct{} // closed when the wait is over for all
+	busy  chan struct{} // closed when all waits end
 }
 
 func newQueue(max int) *queue { return &queue{max: max, objects: map[store.Object]*turn{}} }
 
-// enter counts a call. It returns false if there are too many.
+// enter counts a call. It returns false if there are too many calls.
 func (q *queue) enter() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -71,7 +71,7 @@ func (q *queue) lock(ctx context.Context, o store.Object) error {
 }
 
 // giveUp ends all waits for an object's turn. The command whose turn it is has waited for another replica until its
-// timeout, and every other command would wait as long again.
+// timeout, and every other command would wait just as long.
 func (q *queue) giveUp(o store.Object) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -9,14 +9,14 @@ import (
 	"github.com/postern-ai/postern/store"
 )
 
-// rows implements store.Rows. It holds the changes back until the command has succeeded.
+// rows implements store.Rows. It holds back the changes until the command has succeeded.
 type rows struct {
 	*transaction
 	puts    []abi.Row // each key once
 	deletes []string
 	wakeMs  uint64 // the alarm that the command asked for; 0: none
 	kv      []abi.Row
-	failed  error // of a read; the transaction has then failed, regardless of how the command handles the error
+	failed  error // error of a read; the transaction has failed, regardless of how the command handles the error
 }
 
 // Alarm implements store.Rows. A ringing alarm is no longer set.
@@ -46,7 +46,7 @@ func (r *rows) Read(g abi.Range) ([]abi.Row, error) {
 	return found, nil
 }
 
-// Commit implements store.Rows. If a key is put twice, the last value wins; deletes come after puts.
+// Commit implements store.Rows. If a key is put twice, the last value wins. Deletes are applied after puts.
 func (r *rows) Commit(puts []abi.Row, deletes []string, alarmMs uint64) error {
 	if err := store.CheckSize(puts); err != nil {
 		return err

@@ -16,7 +16,7 @@ const (
 	maxPause = 20 * time.Millisecond
 )
 
-// Run implements store.Store. It may call the command several times: only the last call counts.
+// Run implements store.Store. It may call the command several times. Only the last call counts.
 func (s *Store) Run(ctx context.Context, o store.Object, command store.Command) error {
 	return s.command(ctx, func(ctx context.Context) error {
 		if err := s.queue.lock(ctx, o); err != nil {
@@ -34,7 +34,7 @@ func (s *Store) Run(ctx context.Context, o store.Object, command store.Command) 
 	})
 }
 
-// command runs a command like call, and counts it.
+// command runs a command like call and counts it.
 func (s *Store) command(ctx context.Context, f func(context.Context) error) error {
 	err := s.call(ctx, f)
 	s.count(err)
@@ -64,7 +64,7 @@ func (s *Store) call(ctx context.Context, f func(context.Context) error) error {
 	return s.outcome(f(ctx))
 }
 
-// outcome converts the error of a call into the one that its caller gets.
+// outcome converts the error of a call to the one that the caller gets.
 func (s *Store) outcome(err error) error {
 	var own commandError
 	switch {
@@ -125,7 +125,7 @@ func (s *Store) run(ctx context.Context, o store.Object, command store.Command) 
 	return t.finish(command)
 }
 
-// notAcquired distinguishes a server that does not respond from a pool that is in use.
+// notAcquired distinguishes between a server that does not respond and a pool that is in use.
 func (s *Store) notAcquired(ctx context.Context, err error) error {
 	if stat := s.pool.Stat(); ctx.Err() != nil && stat.AcquiredConns() >= stat.MaxConns() {
 		return fmt.Errorf("%w: all %d connections to PostgreSQL are in use", store.ErrOverloaded, stat.MaxConns())
@@ -161,13 +161,13 @@ func (t *transaction) keep() {
 	}
 }
 
-// fail ends the transaction after an error of the database.
+// fail ends the transaction after a database error.
 func (t *transaction) fail(err error) error {
 	if alive(err) || errors.Is(err, errAppeared) {
 		t.rollback()
 		return err
 	}
-	// The other connections have probably failed too.
+	// The other connections have probably failed, too.
 	_ = t.conn.Conn().PgConn().Conn().Close()
 	t.store.reconnect(err)
 	return err

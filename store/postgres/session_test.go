@@ -59,8 +59,8 @@ func until(t *testing.T, f func() bool) {
 	}
 }
 
-// TestTimeIsReadAfterLock: a command that has waited for its object gets the time at which it got it, even if the other
-// transaction has changed nothing.
+// TestTimeIsReadAfterLock: a command that has waited for its object gets the time at which it locked the object, even
+// if the other transaction has changed nothing.
 func TestTimeIsReadAfterLock(t *testing.T) {
 	url := database(t)
 	s := open(t, postgres.Config{URL: url})
@@ -77,7 +77,7 @@ func TestTimeIsReadAfterLock(t *testing.T) {
 		got <- at
 	}()
 	until(t, func() bool { return number(t, watcher, waitingSQL) == 1 })
-	time.Sleep(20 * time.Millisecond) // so that a time from before the wait is visibly earlier
+	time.Sleep(20 * time.Millisecond) // makes a time from before the wait visibly earlier
 	released := number(t, watcher, timeSQL)
 	exec(t, holder, "ROLLBACK")
 	if at := <-got; at < uint64(released) {
@@ -85,7 +85,7 @@ func TestTimeIsReadAfterLock(t *testing.T) {
 	}
 }
 
-// TestUnknownKeysLeaveNothing: commands that write nothing leave no object behind.
+// TestUnknownKeysLeaveNothing: commands that write nothing do not leave an object behind.
 func TestUnknownKeysLeaveNothing(t *testing.T) {
 	url := database(t)
 	s := open(t, postgres.Config{URL: url})
@@ -103,7 +103,8 @@ func TestUnknownKeysLeaveNothing(t *testing.T) {
 	}
 }
 
-// TestObjectBusyElsewhere: a command that does not get its object in time fails, and commands on other objects succeed.
+// TestObjectBusyElsewhere: a command that does not get its object in time fails, but commands on other objects
+// succeed.
 func TestObjectBusyElsewhere(t *testing.T) {
 	url := database(t)
 	s := open(t, postgres.Config{URL: url, Timeout: 500 * time.Millisecond})
@@ -180,7 +181,7 @@ func TestOverload(t *testing.T) {
 	}
 }
 
-// TestPoolInUse: a call that gets no connection in time says so.
+// TestPoolInUse: if a call gets no connection in time, its error says so.
 func TestPoolInUse(t *testing.T) {
 	s := open(t, postgres.Config{URL: database(t), MaxConns: 1, Timeout: 300 * time.Millisecond})
 	err := s.Run(t.Context(), object, func(store.Rows, uint64) error {
@@ -222,7 +223,8 @@ func TestRestartIsNotNoticed(t *testing.T) {
 	}
 }
 
-// TestCommitsAreSynchronous: commands wait for the disk even if the database's default is not to; cached answers do not.
+// TestCommitsAreSynchronous: commands wait for the disk even if the database's default says otherwise. Cached
+// responses do not.
 func TestCommitsAreSynchronous(t *testing.T) {
 	server := pgtest.Shared(t)
 	name := server.Database(t)

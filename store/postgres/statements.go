@@ -24,12 +24,12 @@ const (
 	stCheck     = "postern_check"
 )
 
-// nowMs is the database's time in Unix milliseconds. now() would be the start of the transaction, when it did not
-// hold the lock yet.
+// nowMs is the database's time in Unix milliseconds. now() would return the start of the transaction, which is before
+// it held the lock.
 const nowMs = "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 
-// theTime is a test's time (the first parameter), or otherwise the database's. As a subquery, it is evaluated once,
-// so that an index can be used.
+// theTime is a test's time, which is the first parameter, or otherwise the database's. Because it is a subquery, it
+// is evaluated only once, so an index can be used.
 const theTime = "(SELECT coalesce($1::bigint, " + nowMs + "))"
 
 // statements are the prepared statements.
@@ -37,7 +37,7 @@ var statements = map[string]string{
 	stBegin:  "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
 	stCommit: "COMMIT",
 	// The subquery locks before the outer query reads the time, because PostgreSQL never merges a query with FOR
-	// UPDATE into another. An object that does not exist is a row of nulls.
+	// UPDATE into another. For an object that does not exist, the result is a row of nulls.
 	stLock: "SELECT o.id, o.version, o.alarm, " + nowMs + ` FROM (SELECT 1) AS always LEFT JOIN (
 		SELECT id, version, alarm FROM postern_objects WHERE class = $1 AND name = $2 FOR UPDATE) AS o ON true`,
 	stLockDue: "SELECT o.id, o.class, o.name, o.version, o.alarm, " + nowMs + ` FROM (
@@ -57,14 +57,14 @@ var statements = map[string]string{
 	stReadKV: "SELECT value FROM postern_kv WHERE key = $2 AND (expires IS NULL OR expires > " + theTime + ")",
 	stWriteKV: `INSERT INTO postern_kv (key, value) VALUES ($1, $2)
 		ON CONFLICT (key) DO UPDATE SET value = excluded.value, expires = NULL`,
-	// A cached answer may be lost in a crash, so its commit does not wait for the disk.
+	// A cached response may be lost in a crash, so its commit does not wait for the disk.
 	stCacheKV: `INSERT INTO postern_kv (key, value, expires) SELECT $2, $3, ` + theTime + ` + $4::bigint FROM (
 			SELECT set_config('synchronous_commit', 'off', true)) AS relaxed
 		ON CONFLICT (key) DO UPDATE SET value = excluded.value, expires = excluded.expires`,
 	stDeleteKV: "DELETE FROM postern_kv WHERE key = $1",
 	stExpireKV: `DELETE FROM postern_kv USING (SELECT set_config('synchronous_commit', 'off', true)) AS relaxed WHERE key IN (
 		SELECT key FROM postern_kv WHERE expires <= ` + theTime + ` ORDER BY expires LIMIT $2 FOR UPDATE SKIP LOCKED)`,
-	// The values that expire last are kept, up to a total size.
+	// Values that expire last are kept, up to a total size.
 	stEvictKV: `DELETE FROM postern_kv WHERE key IN (
 		SELECT key FROM (
 			SELECT key, expires, sum(pg_column_size(value) + octet_length(key)) OVER (ORDER BY expires DESC, key) AS total

@@ -15,8 +15,8 @@ import (
 	"github.com/postern-ai/postern/store"
 )
 
-// transaction is one command's transaction. It holds the lock of its object's row, if the object exists. An object that
-// does not exist has no rows; if it appears before the commit, the command is repeated.
+// transaction is one command's transaction. It holds the lock of its object's row, if the object exists. An object
+// that does not exist has no rows. If it appears before the commit, the command is repeated.
 type transaction struct {
 	store   *Store
 	conn    *pgxpool.Conn
@@ -27,7 +27,7 @@ type transaction struct {
 	alarmMs uint64 // 0: none
 	nowMs   uint64
 	rang    bool   // the command is the alarm's
-	known   *int64 // version of the rows in memory; nil: none
+	known   *int64 // version of the rows in memory; nil: no rows
 	shared  int    // see cached
 	facts   *facts
 	rows    rows
@@ -69,7 +69,7 @@ func (t *transaction) begin() error {
 	return results.Close()
 }
 
-// recall takes the facts about the object that this replica remembers.
+// recall takes out the facts that this replica remembers about the object.
 func (t *transaction) recall() {
 	if entry := t.store.cache.take(t.object); entry != nil {
 		t.known, t.shared, t.facts = &entry.version, entry.shared, entry.facts
@@ -84,7 +84,7 @@ func (t *transaction) hints() []string {
 	return t.store.hints.keys(t.object.Class)
 }
 
-// check drops the remembered rows if they are out of date, because another replica uses the object as well.
+// check drops the remembered rows if they are out of date, which happens if another replica uses the object as well.
 func (t *transaction) check() {
 	switch {
 	case t.known == nil:
@@ -96,7 +96,7 @@ func (t *transaction) check() {
 	}
 }
 
-// learn adds the rows that were read with the lock. There are none if the remembered rows are up to date.
+// learn adds the rows that were read with the lock. If the remembered rows are up to date, there are none.
 func (t *transaction) learn(results pgx.BatchResults, keys []string) error {
 	result, err := results.Query()
 	if err != nil {
@@ -178,8 +178,8 @@ func scanRow(row pgx.CollectableRow) (r abi.Row, err error) {
 	return r, err
 }
 
-// bound makes the end of a range a text that PostgreSQL accepts, without NUL. Keys are printable, so the next
-// character has the same meaning.
+// bound replaces NUL in the end of a range, because PostgreSQL does not accept it. Keys are printable, so the next
+// character has the same effect.
 func bound(key string) string { return strings.ReplaceAll(key, "\x00", "\x01") }
 
 // rollback ends the transaction after an error, so that the connection can be used again.
@@ -189,9 +189,9 @@ func (t *transaction) rollback() {
 	_, _ = t.conn.Exec(ctx, "ROLLBACK") // if it fails, the pool closes the connection
 }
 
-// commit writes the command's changes and commits. This takes one round trip, and one more to create the object. A
-// command that only reads commits as well. The lock of its row is in the log, so COMMIT returns only when everything
-// that it read is durable, also on the synchronous standby.
+// commit writes the command's changes and commits. This takes one round trip, or two if it creates the object. A
+// command that only reads commits as well. The lock on its row is in the log, so COMMIT returns only when everything
+// that the command read is durable, including on the synchronous standby.
 func (t *transaction) commit() error {
 	ctx, cancel := t.store.committing(t.ctx)
 	defer cancel()
@@ -220,8 +220,8 @@ func (t *transaction) commit() error {
 	return err
 }
 
-// newVersion returns a random version. A counter would repeat versions after a restored backup, or after a failover
-// that lost commits. A replica that remembers the lost versions would then take its rows for the current ones.
+// newVersion returns a random version. A counter would repeat versions after a backup is restored or after a failover
+// that loses commits. A replica that remembers the lost versions would then take its rows for the current ones.
 func newVersion(old int64) int64 {
 	for {
 		if v := rand.Int64(); v != old {
@@ -268,8 +268,8 @@ func (t *transaction) send(ctx context.Context, batch *pgx.Batch) error {
 }
 
 // refused reports whether the error of a statement proves that the transaction did not commit. The server must have
-// said so, and not that it ended after the COMMIT. A session that ended because its transaction was idle has not read
-// the COMMIT.
+// said so, and not just that it shut down after the COMMIT. A session that ended because its transaction was idle has
+// not read the COMMIT.
 func refused(err error, commit bool) bool {
 	server := serverError(err)
 	return server != nil && (!commit || server.SeverityUnlocalized == "ERROR" || server.Code == idleTooLong)

@@ -12,13 +12,13 @@ import (
 // alarm is an object's alarm.
 type alarm struct {
 	object  store.Object
-	at      uint64 // Unix milliseconds; 0 only while it rings
-	order   uint64 // at, or the later time at which its command failed; alarms due before it ring first
+	at      uint64 // Unix milliseconds; 0 only while the alarm rings
+	order   uint64 // equals at, or later, the time at which its command failed; alarms due before it ring first
 	ringing bool   // a command has taken it
 	place   int    // position in the heap; -1: not in the heap
 }
 
-// alarms contains all alarms. They are in memory, and in a heap unless they are ringing. Store.mu guards them.
+// alarms contains all alarms. They are kept in memory, in a heap unless they are ringing. Store.mu guards them.
 type alarms struct {
 	of    map[store.Object]*alarm
 	queue alarmQueue
@@ -102,8 +102,8 @@ func (q *alarmQueue) Pop() any {
 	return last
 }
 
-// Ring implements store.Store. If several alarms have the same time, the object whose name is first in order rings
-// first. An alarm whose command has failed rings again after all alarms that were due by then.
+// Ring implements store.Store. If several alarms have the same time, the object whose name sorts first rings first.
+// An alarm whose command has failed rings again after all alarms that were due by then.
 func (s *Store) Ring(ctx context.Context, command func(store.Object, store.Rows, uint64) error) (rang bool, err error) {
 	s.mu.Lock()
 	due := s.alarms.isDue(s.config.Clock.Now())
@@ -148,7 +148,7 @@ func (s *Store) ring(ctx context.Context, e *entry, taken *alarm, command func(s
 	return t, err
 }
 
-// rang ends the ringing of an alarm.
+// rang marks an alarm as no longer ringing.
 func (s *Store) rang(taken *alarm, failed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,7 +159,7 @@ func (s *Store) rang(taken *alarm, failed bool) {
 	s.alarms.place(taken)
 }
 
-// errNotDue ends the command of an alarm that was taken back because the group that set it failed.
+// errNotDue ends the command of an alarm that was undone because the group that set it failed.
 var errNotDue = errorString("store: the alarm is no longer due")
 
 type errorString string

@@ -8,7 +8,8 @@ import (
 )
 
 // mustCheckpoint times Config.LogPages is the length of the log at which the committer itself moves it into the
-// database. A checkpoint beside commits never reaches the end of the log. After the committer's, the log starts over.
+// database. A checkpoint that runs alongside commits never reaches the end of the log. After the committer's own
+// checkpoint, the log starts over.
 const mustCheckpoint = 8
 
 // checkpointer moves the write-ahead log into the database without delaying commits.
@@ -30,7 +31,7 @@ func (p *checkpointer) start(d *database) {
 	}()
 }
 
-// stop ends the checkpoints. The committer must have ended before.
+// stop ends the checkpoints. The committer must already have ended.
 func (p *checkpointer) stop() {
 	if p.wake != nil {
 		close(p.wake)
@@ -57,9 +58,9 @@ func (d *database) checkpoint() {
 	d.suspect(err)
 }
 
-// suspect remembers a failed checkpoint. The next commit reopens the connections, and no checkpoint runs before that,
-// because the sync of another checkpoint would succeed without the pages that the failed one has lost. A checkpoint
-// that was busy, or found the disk full, is only postponed.
+// suspect remembers a failed checkpoint. The next commit reopens the connections, and no checkpoint runs before that.
+// The sync of another checkpoint would succeed without the pages that the failed one has lost. A checkpoint that was
+// busy or found the disk full is only postponed.
 func (d *database) suspect(err error) {
 	if err == nil || errors.Is(err, sqlite3.INTERRUPT) {
 		return

@@ -29,31 +29,32 @@ type Durability string
 // Values of Durability.
 const (
 	Full    Durability = "full"    // survives a loss of power
-	Process Durability = "process" // survives any end of the process, but not a loss of power
+	Process Durability = "process" // survives any end of the process but not a power failure
 )
 
 // Config configures a store. Only Dir is required.
 type Config struct {
 	// Dir is the directory with the database. It is created if it does not exist.
 	Dir string
-	// MustExist makes Open fail with ErrMissing, and create no database, if the directory has none with tables.
+	// MustExist makes Open fail with ErrMissing instead of creating a database if the directory has none with tables.
 	MustExist bool
 	// Durability is Full by default.
 	Durability Durability
-	// Clock is the machine's by default.
+	// Clock is the machine's clock by default.
 	Clock store.Clock
 	// CacheBytes limits the memory for objects that are not in use, by default to 64 MiB.
 	CacheBytes int
 	// ObjectBytes is the size up to which all rows of an object are kept in memory, by default 256 KiB.
 	ObjectBytes int
-	// ExpiringBytes limits the size of values with an expiry in the key-value store, by default to 1 GiB. The oldest
-	// are removed first.
+	// ExpiringBytes limits the size of values with an expiry in the key-value store, by default to 1 GiB. The values
+	// that expire first are removed first.
 	ExpiringBytes int64
-	// MaxWaiting is the maximum number of commands in progress, by default 10,000. More fail with store.ErrOverloaded.
+	// MaxWaiting is the maximum number of commands in progress, by default 10,000. Further commands fail with
+	// store.ErrOverloaded.
 	MaxWaiting int
 	// Readers is the number of connections for reading, by default 2.
 	Readers int
-	// Log receives failures of the disk and recoveries. Optional.
+	// Log receives messages about disk failures and recoveries. Optional.
 	Log *slog.Logger
 	// LogPages is the number of pages of 4 KiB in the write-ahead log at which a checkpoint runs, by default 1,000.
 	// The log grows to about eight times that size while commits are faster than checkpoints.

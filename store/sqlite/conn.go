@@ -9,7 +9,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// pragmas for every connection. Checkpoints run in a separate goroutine, and closing a connection makes none.
+// pragmas for every connection. Checkpoints run in a separate goroutine, and closing a connection does not start one.
 const pragmas = `PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; PRAGMA temp_store = MEMORY; PRAGMA foreign_keys = OFF;
 	PRAGMA busy_timeout = 5000; PRAGMA journal_size_limit = 16777216; PRAGMA synchronous = `
 
@@ -29,7 +29,7 @@ func (o *opener) connect(flags sqlite3.OpenFlag) (*sqlite3.Conn, error) {
 	return conn, nil
 }
 
-// synchronous returns the value of SQLite's pragma. In WAL mode, FULL syncs the log at each commit, NORMAL only
+// synchronous returns the value of SQLite's pragma. In WAL mode, FULL syncs the log on each commit, and NORMAL only
 // before checkpoints. The database stays consistent with both: https://sqlite.org/pragma.html#pragma_synchronous
 func (c *Config) synchronous() string {
 	if c.Durability == Process {
@@ -38,7 +38,7 @@ func (c *Config) synchronous() string {
 	return "FULL"
 }
 
-// uri returns the name for SQLite of a file in the directory: https://sqlite.org/uri.html
+// uri returns the name under which SQLite opens a file in the directory: https://sqlite.org/uri.html
 func (c *Config) uri(file string) string {
 	uri := "file:" + strings.ReplaceAll(url.PathEscape(filepath.Join(c.Dir, file)), "%2F", "/")
 	if c.VFS != "" {
@@ -59,7 +59,8 @@ func prepare(c *sqlite3.Conn, statements map[**sqlite3.Stmt]string) error {
 	return nil
 }
 
-// closeConn closes a connection and its statements. It ignores errors, which are those of earlier statements.
+// closeConn closes a connection and its statements. It ignores errors, because they repeat the errors of earlier
+// statements.
 func closeConn(c *sqlite3.Conn) {
 	if c == nil {
 		return

@@ -30,10 +30,10 @@ type database struct {
 	checkpointer checkpointer
 	suspected    atomic.Bool // a checkpoint has failed
 
-	// Only for the committer.
+	// The fields below are only for the committer.
 	writer    *writer // nil: it must be opened
-	failure   error   // of the last attempt to write
-	failures  int     // attempts in a row that have failed
+	failure   error   // error of the last attempt to write
+	failures  int     // number of consecutive failed attempts
 	reopen    bool    // the connections cannot be trusted after the failure
 	attempted time.Time
 }
@@ -66,9 +66,9 @@ func (d *database) open(c *Config, stats *counters) (err error) {
 	return nil
 }
 
-// openWriter opens the writer. It makes the log that it finds durable before anything is added to it, because a sync
-// may have failed earlier: in the previous process, or in an attempt to recover. It also makes the directory's
-// entries of the database and its log durable. SQLite creates the log with the first change.
+// openWriter opens the writer. If it finds a log, it makes the log durable before anything is added to it. A sync may
+// have failed earlier, in the previous process or in an attempt to recover. It also makes the directory entries of
+// the database and its log durable. SQLite creates the log with the first change.
 func (d *database) openWriter() (err error) {
 	w, err := openWriter(&d.opener)
 	if err != nil {
@@ -88,7 +88,7 @@ func (d *database) openWriter() (err error) {
 	return nil
 }
 
-// createPrivate creates the database's file with read access for its owner only. SQLite gives the log the same mode.
+// createPrivate creates the database file so that only its owner can read it. SQLite gives the log the same mode.
 func createPrivate(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -97,8 +97,8 @@ func createPrivate(path string) error {
 	return f.Close()
 }
 
-// syncDir syncs the directory. The file layer does not: it syncs the file a second time instead
-// (go-sqlite3 v0.35.6, vfsFile.Sync in its package vfs).
+// syncDir syncs the directory. SQLite's file layer does not. It syncs the file a second time instead (go-sqlite3
+// v0.35.6, vfsFile.Sync in its package vfs).
 func (d *database) syncDir() error {
 	if layer, ok := vfs.Find(d.config.VFS).(interface{ SyncDir(string) error }); ok {
 		return layer.SyncDir(d.config.Dir)
@@ -140,7 +140,7 @@ func (d *database) read(ctx context.Context, f func(*reader) error) error {
 	return nil
 }
 
-// commit writes a group. After a failure it first tries to recover: at once, and then a few times per second.
+// commit writes a group. After a failure, it first tries to recover, at once and then a few times per second.
 func (d *database) commit(g *group) error {
 	if d.failures > 1 && time.Since(d.attempted) < retryEvery {
 		return d.failure
@@ -158,7 +158,7 @@ func (d *database) commit(g *group) error {
 	return err
 }
 
-// note remembers and logs the start and the end of a failure.
+// note records and logs the start and the end of a failure.
 func (d *database) note(err error) {
 	switch {
 	case err != nil && d.failure == nil:
@@ -178,8 +178,8 @@ func (d *database) note(err error) {
 	}
 }
 
-// harmless reports whether the connections are still trustworthy after a failed transaction: the disk was full, or
-// nothing was written.
+// harmless reports whether the connections can still be trusted after a failed transaction. They can if the disk was
+// full or nothing was written.
 func harmless(err error) bool {
 	for _, code := range []sqlite3.ErrorCode{sqlite3.FULL, sqlite3.BUSY, sqlite3.READONLY} {
 		if errors.Is(err, code) {

@@ -14,21 +14,22 @@ type entry struct {
 	object store.Object
 
 	mu     sync.Mutex // held while a command runs; guards the fields below
-	loaded uint64     // the epoch of the rows below; 0: not loaded
-	id     int64      // of the object in the database; 0: not there yet
+	loaded uint64     // epoch of the rows below; 0: not loaded
+	id     int64      // ID of the object in the database; 0: not there yet
 	large  bool       // the rows are not kept in memory
 	rows   []abi.Row  // all rows in order, unless large
 	bytes  int        // of rows
 
 	// Guarded by Store.mu.
 	epoch        uint64 // starts at 1; increases when a group with the object's changes fails, which invalidates the rows
-	last         *group // the newest group with changes of the object; nil once it is durable
+	last         *group // newest group with changes to the object; nil once it is durable
 	users        int    // goroutines that use the entry
 	counted      int    // bytes of this entry that objects.bytes includes
 	newer, older *entry // in the list of unused entries
 }
 
-// entryBytes is the estimated size of an entry without its rows; rowBytes is that of a row without key and value.
+// entryBytes is the estimated size of an entry without its rows. rowBytes is the estimated size of a row without its
+// key and value.
 const (
 	entryBytes = 300
 	rowBytes   = 64
@@ -80,7 +81,7 @@ func (e *entry) delete(key string) {
 // forget drops the rows from memory.
 func (e *entry) forget() { e.rows, e.bytes = nil, 0 }
 
-// objects contains the entries by name. Unused entries are in a list; the least recently used one is removed first.
+// objects contains the entries by name. Unused entries are in a list. The least recently used one is removed first.
 type objects struct {
 	limit  int
 	bytes  int

@@ -49,7 +49,8 @@ func counter(i int) store.Object {
 	return store.Object{Class: abi.ClassKeyMeter, Name: fmt.Sprint("c", i)}
 }
 
-// increment adds 1 to the counter of an object, which has two rows that must always agree, and an alarm at that time.
+// increment adds 1 to the counter of an object. The counter is in two rows and in the key-value store, which must
+// always agree.
 func (d *disk) increment(i int) error {
 	o := counter(i)
 	d.mu.Lock()
@@ -99,7 +100,7 @@ func (d *disk) load(seed uint64, stop func(n int, err error) bool) {
 	all.Wait()
 }
 
-// values reads the counters and compares their rows and the key-value store with each other.
+// values reads the counters and checks that their rows and the key-value store agree.
 func (d *disk) values() map[string]int {
 	d.Helper()
 	values := map[string]int{}
@@ -157,14 +158,14 @@ func (d *disk) restart() {
 	}
 }
 
-// TestPowerLoss cuts the power at many places: with full durability nothing acknowledged is lost, and the database is whole;
-// with process durability something is lost, or the test could not detect a loss.
+// TestPowerLoss cuts the power at many points. With full durability, nothing acknowledged is lost, and the database
+// is intact. With process durability, something must be lost. Otherwise, the test could not detect a loss.
 func TestPowerLoss(t *testing.T) {
 	lost := map[sqlite.Durability]int{}
 	for _, durability := range []sqlite.Durability{sqlite.Full, sqlite.Process} {
 		for seed := range uint64(30) {
 			d := newDisk(t, seed, sqlite.Config{Durability: durability})
-			for round := range uint64(2) { // the second cut is also in the recovery of the first
+			for round := range uint64(2) { // the second cut may also happen during recovery from the first
 				d.fs.CutAfter(1 + rand.New(rand.NewPCG(seed, round)).IntN(1500))
 				d.load(seed+round<<32, func(_ int, err error) bool { return err != nil && d.fs.IsOff() })
 				d.restart()
@@ -200,8 +201,8 @@ func (d *disk) recovered() {
 	}
 }
 
-// TestDiskFaults makes operations fail at random, and then always for a while. No acknowledged change is lost, not even by
-// a loss of power afterwards, no failed command has changed anything, and the store recovers without being opened again.
+// TestDiskFaults makes operations fail at random and then, for a while, always. No acknowledged change is lost, not
+// even if the power fails afterwards. Failed commands change nothing, and the store recovers without being reopened.
 func TestDiskFaults(t *testing.T) {
 	for name, fault := range map[string]struct {
 		op  faultvfs.Op
@@ -270,7 +271,7 @@ func (d *disk) faults(seed uint64, op faultvfs.Op, err error) {
 			}
 		}
 	}
-	d.fs.CutAfter(1 + random.IntN(400)) // also in a checkpoint of the changes around the fault
+	d.fs.CutAfter(1 + random.IntN(400)) // also during a checkpoint of the changes around the fault
 	d.load(seed+1, func(_ int, err error) bool { return err != nil && d.fs.IsOff() })
 	d.restart()
 	if lost := d.lost(); lost != 0 && d.config.Durability == sqlite.Full {
@@ -279,9 +280,10 @@ func (d *disk) faults(seed uint64, op faultvfs.Op, err error) {
 	_ = d.store.Close()
 }
 
-// TestTwoLostSyncs lets two syncs of the write-ahead log fail, with a number of good ones in between: the second failure
-// can be in the recovery of the first, whose own frames are then lost although readers see them. Later changes must not
-// rely on them. In a second way, the process ends after the failures, and the next one finds what the kernel shows.
+// TestTwoLostSyncs lets two syncs of the write-ahead log fail, with several good ones in between. The second failure
+// can happen during recovery from the first. The frames that the recovery writes are then lost although readers see
+// them, and later changes must not rely on them. In a variant, the process ends after the failures, and the next
+// process finds the content that the kernel shows.
 func TestTwoLostSyncs(t *testing.T) {
 	for between := range 8 {
 		for _, again := range []bool{false, true} {
@@ -314,9 +316,9 @@ func TestTwoLostSyncs(t *testing.T) {
 	}
 }
 
-// TestEvictedPages lets a sync of the log fail. At each operation of the next process, the kernel drops the log from memory:
-// SQLite may have read changes that no later reader sees. The log has started over before, so the disk has older frames
-// in the place of the lost ones.
+// TestEvictedPages lets a sync of the log fail. On each operation of the next process, the kernel drops the log from
+// memory, so SQLite may have read changes that no later reader sees. The log has started over before, so the disk has
+// older frames in place of the lost ones.
 func TestEvictedPages(t *testing.T) {
 	log := sqlite.DatabaseFile + "-wal"
 	for at := 1; at <= 40; at++ {
@@ -353,7 +355,7 @@ func TestEvictedPages(t *testing.T) {
 	}
 }
 
-// reopen opens the store, which may find once that the log has lost changes.
+// reopen opens the store. The first attempt may find that the log has lost changes.
 func (d *disk) reopen() {
 	d.Helper()
 	opened, err := sqlite.Open(context.Background(), d.config)
@@ -363,7 +365,7 @@ func (d *disk) reopen() {
 	d.store = opened
 }
 
-// checkpointed becomes true when a checkpoint syncs the database.
+// checkpointed is set to true when a checkpoint syncs the database.
 func (d *disk) checkpointed() *atomic.Bool {
 	done := new(atomic.Bool)
 	d.fs.SetFault(func(op faultvfs.Op, file string) error {
@@ -375,9 +377,9 @@ func (d *disk) checkpointed() *atomic.Bool {
 	return done
 }
 
-// TestLostSync lets one sync of the write-ahead log fail before a checkpoint, and cuts the power at every point after it.
-// The kernel has dropped pages that it shows as written, so a checkpoint that relied on the next sync would leave a
-// database with half of its changes.
+// TestLostSync lets one sync of the write-ahead log fail before a checkpoint and cuts the power at every point after
+// it. The kernel has dropped pages that it shows as written, so a checkpoint that relied on the next sync would leave
+// a database with half of its changes.
 func TestLostSync(t *testing.T) {
 	for cut := 1; cut < 240; cut += 3 {
 		d := newDisk(t, uint64(cut), sqlite.Config{Durability: sqlite.Process})

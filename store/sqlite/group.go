@@ -23,12 +23,12 @@ type group struct {
 	commands int
 	bytes    int64
 
-	done    chan struct{}     // closed when durable or failed
+	done    chan struct{}     // closed when the group is durable or has failed
 	err     error             // set before done is closed
 	refused map[*entry]uint64 // objects whose changes were removed because they relied on a failed group, with the epoch of these changes
 }
 
-// change contains a group's changes of one object. If several commands change a row, only the last change counts.
+// change contains a group's changes to one object. If several commands change a row, only the last change counts.
 type change struct {
 	entry    *entry
 	id       int64
@@ -64,7 +64,8 @@ type ticket struct {
 	epoch uint64
 }
 
-// wait returns when the group is durable or has failed. The end of the context does not undo the command.
+// wait returns when the group is durable or has failed, or when the context ends. The end of the context does not
+// undo the command.
 func (t ticket) wait(ctx context.Context) error {
 	if t.group == nil {
 		return nil
@@ -85,7 +86,7 @@ func (t ticket) wait(ctx context.Context) error {
 
 var errRefused = fmt.Errorf("%w: an earlier change of the object could not be written", store.ErrUnavailable)
 
-// join adds a command's changes to the open group. Its caller holds entry.mu.
+// join adds a command's changes to the open group. The caller holds entry.mu.
 func (s *Store) join(r *rows) (ticket, error) {
 	e := r.entry
 	keep(r.puts)
@@ -98,7 +99,7 @@ func (s *Store) join(r *rows) (ticket, error) {
 	case e.epoch != r.epoch:
 		return t, errRefused
 	case !r.changes() && !setsAlarm && len(r.kv) == 0 && !r.ringing:
-		t.group = e.last // so that the rows that the command has read become durable with it
+		t.group = e.last // makes the rows that the command has read durable together with it
 		return t, nil
 	case s.closed:
 		return t, errClosed
@@ -126,7 +127,7 @@ func keep(rows []abi.Row) {
 	}
 }
 
-// change returns the group's changes of an object.
+// change returns the group's changes to an object.
 func (g *group) change(s *Store, e *entry) *change {
 	if c := g.changes[e]; c != nil {
 		return c
@@ -214,7 +215,7 @@ func (s *Store) notify() {
 	}
 }
 
-// pending returns the changes of an object that are possibly not durable yet, oldest first.
+// pending returns the changes to an object that may not be durable yet, oldest first.
 func (s *Store) pending(e *entry) (flushing, open *change) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -224,7 +225,7 @@ func (s *Store) pending(e *entry) (flushing, open *change) {
 	return flushing, s.open.changes[e]
 }
 
-// add adds work that belongs to no object to the open group, and waits for it.
+// add adds work that does not belong to an object to the open group and waits for it.
 func (s *Store) add(ctx context.Context, bytes int64, join func(*group)) (err error) {
 	if err := s.enter(ctx); err != nil {
 		return err

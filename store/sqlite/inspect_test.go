@@ -10,7 +10,7 @@ import (
 	"github.com/postern-ai/postern/store/sqlite"
 )
 
-// files returns the content of a directory's files.
+// files returns the content of the files in a directory.
 func files(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -25,7 +25,7 @@ func files(t *testing.T, dir string) map[string]string {
 	return found
 }
 
-// unchanged inspects a directory and checks that every file is as before.
+// unchanged inspects a directory and checks that no file has changed.
 func unchanged(t *testing.T, dir string) error {
 	t.Helper()
 	before := files(t, dir)
@@ -42,7 +42,7 @@ func unchanged(t *testing.T, dir string) error {
 	return err
 }
 
-// TestInspect checks databases of stopped and of killed servers.
+// TestInspect inspects databases of stopped and of killed servers.
 func TestInspect(t *testing.T) {
 	dir := t.TempDir()
 	if err := unchanged(t, dir); !errors.Is(err, fs.ErrNotExist) {

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 )
 
-// lockDir creates the directory. Without flock, nothing keeps a second process out.
+// lockDir creates the directory. Without flock, nothing keeps out a second process.
 func lockDir(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err

@@ -24,7 +24,7 @@ func lockDir(dir string) (*os.File, error) {
 	return tryLock(f, dir)
 }
 
-// lockExisting locks a directory in which no file may be created. The lock is nil if the directory has no lock file,
+// lockExisting locks a directory without creating a file in it. The lock is nil if the directory has no lock file,
 // because then no server uses it.
 func lockExisting(dir string) (*os.File, error) {
 	f, err := os.Open(filepath.Join(dir, LockFile))

@@ -9,7 +9,7 @@ import (
 	"github.com/ncruces/go-sqlite3/vfs"
 )
 
-// Layout of a write-ahead log: https://sqlite.org/fileformat2.html#the_write_ahead_log
+// The layout of a write-ahead log: https://sqlite.org/fileformat2.html#the_write_ahead_log
 const (
 	walHeader   = 32
 	frameHeader = 24
@@ -23,7 +23,7 @@ const (
 var errLog = errors.New("the write-ahead log has lost changes after a failed sync: if the error stays, start the server again")
 
 // rewrite checks the header and the first frames of a log and writes them again. It checks them first, because the
-// kernel may have read pages from the disk again that a failed sync has lost.
+// kernel may have reread pages from the disk that a failed sync has lost.
 func rewrite(log vfs.File, frames int) error {
 	if frames == 0 {
 		return nil

@@ -45,7 +45,7 @@ func value(t *testing.T, s store.Store, name, key string) (value string) {
 	return value
 }
 
-// TestReopen checks that rows, alarms, IDs and the key-value store are there after the store was closed.
+// TestReopen checks that rows, alarms, IDs and the key-value store survive closing the store.
 func TestReopen(t *testing.T) {
 	clock, dir := storetest.NewClock(), t.TempDir()
 	for round := range 3 {
@@ -109,7 +109,7 @@ func edit(t *testing.T, path, statement string) {
 	}
 }
 
-// TestBackup backs up a store under load, and restores the copy.
+// TestBackup backs up a store under load and restores the copy.
 func TestBackup(t *testing.T) {
 	s, dir := open(t, sqlite.Config{}), t.TempDir()
 	path := filepath.Join(dir, "backup.db")
@@ -160,7 +160,7 @@ func TestBackup(t *testing.T) {
 	}
 }
 
-// TestDamage checks that damage is found, and that a damaged backup is not restored.
+// TestDamage checks that damage is found and that a damaged backup is not restored.
 func TestDamage(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, sqlite.Config{Dir: dir})
@@ -194,7 +194,8 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestBounds checks the bounds of the cache, of values with an expiry, of the write-ahead log and of waiting commands.
+// TestBounds checks the limits of the cache, of values with an expiry, of the write-ahead log, and of waiting
+// commands.
 func TestBounds(t *testing.T) {
 	s := open(t, sqlite.Config{CacheBytes: 50_000, ExpiringBytes: 100_000, LogPages: 20, MaxWaiting: 3})
 	defer func() { _ = s.Close() }()

@@ -14,16 +14,16 @@ import (
 
 // opener opens connections. When SQLite opens the file, it reads the header. Each failed attempt keeps its memory and
 // address space until the process ends (go-sqlite3 v0.35.6, newConn). Therefore, opener first reads the header
-// itself. A disk that fails all reads then costs nothing, and connections open as soon as the disk works.
+// itself. A disk that fails all reads then costs nothing, and connections can be opened as soon as the disk works.
 type opener struct {
 	config *Config
 
 	mu      sync.Mutex
 	failure error     // of SQLite's last attempt
-	charged time.Time // end of the time that SQLite's failed attempts have used up; each uses lostEvery
+	charged time.Time // when the time that SQLite's failed attempts have used up ends; each uses lostEvery
 }
 
-// SQLite may fail lostAtOnce times at once, and then once in each period of lostEvery.
+// SQLite may fail lostAtOnce times in a row and then once in each period of lostEvery.
 const (
 	lostAtOnce = 50
 	lostEvery  = 5 * time.Second

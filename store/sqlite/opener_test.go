@@ -14,8 +14,8 @@ import (
 	"github.com/postern-ai/postern/test/faultvfs"
 )
 
-// TestReadsAfterFaults lets all reads fail, for more attempts than there are connections. They keep no address space, and
-// the first read of a disk that works again succeeds with each connection.
+// TestReadsAfterFaults lets all reads fail for more attempts than there are connections. The attempts do not keep
+// address space. Once the disk works again, the first read on each connection succeeds.
 func TestReadsAfterFaults(t *testing.T) {
 	d := newDisk(t, 1, sqlite.Config{Readers: 3})
 	if err := d.increment(0); err != nil {
@@ -73,7 +73,7 @@ func TestFailedOpens(t *testing.T) {
 	}
 }
 
-// noReads is a fault.
+// noReads is a fault that makes reads fail.
 func noReads(op faultvfs.Op, _ string) error {
 	if op == faultvfs.Read {
 		return faultvfs.ErrIO
@@ -97,7 +97,7 @@ func (d *disk) readFails() {
 	}
 }
 
-// addressSpace returns the size of the process's address space in bytes, 0 on systems without /proc.
+// addressSpace returns the size of the process's address space in bytes. On systems without /proc, it returns 0.
 func addressSpace(t *testing.T) int {
 	t.Helper()
 	text, err := os.ReadFile("/proc/self/statm")

@@ -35,11 +35,11 @@ func (d *database) recover() error {
 	return nil
 }
 
-// seal makes the write-ahead log on the disk equal to the one that SQLite sees. After a failed sync, the kernel may
-// have dropped pages that readers still see as written, and a second sync then succeeds without them. Therefore, seal
-// writes the complete log again before it syncs. It also destroys the header after the last committed frame. A failed
-// group may be complete after that frame, and would return when the log is read at the next open, although its
-// commands have failed.
+// seal makes the write-ahead log on the disk identical to the one that SQLite sees. After a failed sync, the kernel
+// may have dropped pages that readers still see as written, and a second sync then succeeds without them. Therefore,
+// seal writes the complete log again before it syncs. It also destroys the header after the last committed frame. A
+// failed group may be complete after that frame. Although its commands have failed, it would reappear when the log is
+// read at the next open.
 func (w *writer) seal() error {
 	pages, _, err := w.conn.WALCheckpoint("main", sqlite3.CHECKPOINT_NOOP)
 	if err != nil || pages < 0 {
@@ -59,7 +59,7 @@ func (w *writer) seal() error {
 	}
 	end := walHeader + int64(pages)*frameBytes
 	if pages == 0 {
-		end = 0 // the log's own header may be new as well
+		end = 0 // the header of the log itself may be new as well
 	}
 	if err := rewrite(log, pages); err != nil {
 		return err

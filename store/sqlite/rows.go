@@ -10,7 +10,7 @@ import (
 	"github.com/postern-ai/postern/store"
 )
 
-// rows implements store.Rows for one command. It holds the changes back until the command has succeeded.
+// rows implements store.Rows for one command. It holds back the changes until the command has succeeded.
 type rows struct {
 	ctx     context.Context
 	store   *Store
@@ -26,7 +26,7 @@ type rows struct {
 	err     error // the command fails with this error, even if it ignores it
 }
 
-// begin prepares an object for a command. Its caller holds entry.mu.
+// begin prepares an object for a command. The caller holds entry.mu.
 func (s *Store) begin(r *rows) error {
 	e := r.entry
 	s.mu.Lock()
@@ -47,7 +47,7 @@ func (s *Store) begin(r *rows) error {
 
 var errClosed = fmt.Errorf("%w: closed", store.ErrUnavailable)
 
-// load reads the object's rows, unless it is large.
+// load reads the object's rows unless the object is large.
 func (s *Store) load(r *rows) error {
 	e := r.entry
 	e.forget()
@@ -83,13 +83,13 @@ func (r *rows) Read(g abi.Range) ([]abi.Row, error) {
 }
 
 // readLarge reads a range from the database and adds the changes that are not durable yet. If a group becomes durable
-// in between, its changes are in both, which does no harm.
+// in between, its changes are in both, which is harmless.
 func (r *rows) readLarge(g abi.Range) (found []abi.Row, err error) {
 	flushing, open := r.store.pending(r.entry)
 	limit := g.Limit
 	for _, c := range []*change{flushing, open} {
 		if c != nil {
-			limit += uint64(len(c.rows)) // at most this many of the rows found are deleted
+			limit += uint64(len(c.rows)) // at most this many of the rows found have been deleted
 		}
 	}
 	err = r.store.db.read(r.ctx, func(db *reader) (err error) {
@@ -106,7 +106,7 @@ func (r *rows) readLarge(g abi.Range) (found []abi.Row, err error) {
 	return found, nil
 }
 
-// over applies the changes in a range to rows in order.
+// over applies the changes in a range to sorted rows.
 func (c *change) over(found []abi.Row, g abi.Range) []abi.Row {
 	if c == nil {
 		return found
@@ -150,7 +150,7 @@ func (r *rows) WriteKV(key string, value []byte) {
 	r.kv = append(r.kv, abi.Row{Key: key, Value: value})
 }
 
-// sets returns the alarm after the command, and whether it has changed.
+// sets returns the alarm after the command and reports whether it has changed.
 func (r *rows) sets(before uint64) (after uint64, changes bool) {
 	after = r.alarm
 	if r.alarmMs != 0 && (after == 0 || r.alarmMs < after) {

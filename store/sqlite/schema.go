@@ -29,7 +29,8 @@ var migrations = []string{
 // applicationID marks the file as Postern's: "Post" in ASCII.
 const applicationID = 0x506f7374
 
-// migrate updates the schema. It refuses a schema from a newer version and, with mustExist, a database without one.
+// migrate updates the schema. It refuses a schema from a newer version and, with mustExist, a database without a
+// schema.
 func migrate(c *sqlite3.Conn, mustExist bool) error {
 	if err := checkVersion(c); err != nil {
 		return err
@@ -62,7 +63,7 @@ func checkVersion(c *sqlite3.Conn) error {
 	return err
 }
 
-// pragma returns a pragma's number.
+// pragma returns the numeric value of a pragma.
 func pragma(c *sqlite3.Conn, name string) (int64, error) { return number(c, "PRAGMA "+name) }
 
 // number returns the first column of a query's first row.

@@ -12,7 +12,7 @@ import (
 // these failures as I/O errors.
 const fullBelow = 1 << 20
 
-// explain names the disk if it is the reason why the database cannot be opened.
+// explain names the disk in the error if the disk is the reason why the database cannot be opened.
 func (c *Config) explain(err error) error {
 	left, known := c.Free(c.Dir)
 	switch {

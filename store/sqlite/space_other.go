@@ -2,5 +2,5 @@
 
 package sqlite
 
-// free would return the bytes that the disk of a directory has left.
+// free returns the free bytes on the disk of a directory. It is not implemented for this system.
 func free(string) (bytes uint64, ok bool) { return 0, false }

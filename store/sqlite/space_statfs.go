@@ -4,7 +4,7 @@ package sqlite
 
 import "syscall"
 
-// free returns the bytes that the disk of a directory has left for this user.
+// free returns the bytes on the disk of a directory that are free for this user.
 func free(dir string) (bytes uint64, ok bool) {
 	var disk syscall.Statfs_t
 	if err := syscall.Statfs(dir, &disk); err != nil {

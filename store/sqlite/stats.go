@@ -16,7 +16,7 @@ type Stats struct {
 	CommitSeconds      float64 // total time of writing the groups of Commits
 	LargestGroup       int64   // commands
 	Overloaded         int64   // commands refused because too many were waiting
-	Recoveries         int64   // times that the connections were opened again after a failure
+	Recoveries         int64   // number of times that the connections were reopened after a failure
 	CheckpointFailures int64
 	Waiting            int64 // commands in progress now
 	PendingBytes       int64 // changes that are not durable yet
@@ -24,14 +24,14 @@ type Stats struct {
 	CachedObjects      int64
 	Alarms             int64
 	LogPages           int64 // pages of 4 KiB in the write-ahead log after the last commit
-	DatabaseBytes      int64 // of the file without its log
+	DatabaseBytes      int64 // size of the file without its log
 	ExpiringBytes      int64 // values with an expiry in the key-value store
 }
 
-// Commit describes one durable or failed group, for histograms.
+// Commit describes one group that is durable or has failed. It is for histograms.
 type Commit struct {
 	Commands int
-	Duration time.Duration // of the write, with its sync
+	Duration time.Duration // of the write, including its sync
 	Err      error
 }
 
@@ -68,7 +68,7 @@ func (s *Store) Stats() Stats {
 	return stats
 }
 
-// size returns the size of the database's file, or 0 if it is unknown.
+// size returns the size of the database file, or 0 if it is unknown.
 func (c *Config) size() int64 {
 	info, err := os.Stat(c.path())
 	if err != nil {

@@ -11,11 +11,11 @@ import (
 	"github.com/postern-ai/postern/store"
 )
 
-// Store implements store.Store. Objects, the open group and alarms are in memory; group.go describes how changes get
+// Store implements store.Store. Objects, the open group and alarms are in memory. group.go describes how changes get
 // to the disk.
 type Store struct {
 	config Config
-	lock   *os.File // of the directory; nil with a VFS of its own
+	lock   *os.File // lock of the directory; nil with a custom VFS
 	db     database
 	wake   chan struct{} // a group has its first command
 	ended  chan struct{} // the committer has ended
@@ -99,7 +99,8 @@ func (s *Store) enter(ctx context.Context) error {
 // maxPendingBytes limits the changes in memory that are not durable yet.
 const maxPendingBytes = 64 << 20
 
-// execute runs a command and adds its changes to the open group. For the command of a ringing alarm, no alarm is set.
+// execute runs a command and adds its changes to the open group. During the command of a ringing alarm, that alarm is
+// not set.
 func (s *Store) execute(ctx context.Context, e *entry, ringing bool, command store.Command) (ticket, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -116,7 +117,7 @@ func (s *Store) execute(ctx context.Context, e *entry, ringing bool, command sto
 	return s.join(&r)
 }
 
-// Check implements store.Store. It commits a change of its own.
+// Check implements store.Store. It commits a separate change.
 func (s *Store) Check(ctx context.Context) error {
 	return s.add(ctx, 0, func(g *group) { g.probe = true })
 }
@@ -131,7 +132,7 @@ func (s *Store) Used(ctx context.Context) (used bool, err error) {
 	return used, err
 }
 
-// Close implements store.Store. It writes pending changes, and moves the write-ahead log into the database.
+// Close implements store.Store. It writes pending changes and moves the write-ahead log into the database.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	if s.closed {

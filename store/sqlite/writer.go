@@ -12,8 +12,8 @@ type writer struct {
 	putKV, deleteKV         *sqlite3.Stmt
 	expire, evict, probe    *sqlite3.Stmt
 	frames                  int   // pages in the write-ahead log after the last commit
-	expiring                int64 // bytes of values with an expiry
-	grown                   int64 // change of expiring in the current transaction
+	expiring                int64 // total bytes of values with an expiry
+	grown                   int64 // change to expiring in the current transaction
 }
 
 func openWriter(o *opener) (*writer, error) {
@@ -144,7 +144,7 @@ const (
 )
 
 // writeKV writes or deletes one value. If the values with an expiry exceed the limit, it removes some of them,
-// starting with those to expire first.
+// starting with the ones that expire first.
 func (w *writer) writeKV(v *kvWrite, limit int64) error {
 	if err := bind(w.deleteKV, v.key); err != nil {
 		return err

@@ -58,7 +58,8 @@ func commandAlarm(f *fixture) {
 	}
 }
 
-// alarmOrder checks the order by time and then by name, and an alarm's command that sets the next one.
+// alarmOrder checks that alarms ring in order of time and then of name. It also checks that an alarm's command can
+// set the next alarm.
 func alarmOrder(f *fixture) {
 	for name, at := range map[string]uint64{"d": 20, "b": 10, "c": 10, "a": 30, "e": 40} {
 		f.commit(meter(name), StartMs+at)
@@ -78,7 +79,7 @@ func alarmOrder(f *fixture) {
 		f.Errorf("%q, next %d", order, f.next())
 	}
 	f.clock.Set(StartMs + 40)
-	for range 2 { // the second time by the alarm that the first set
+	for range 2 { // the second time because of the alarm that the first one set
 		rang, err := f.store.Ring(context.Background(), func(o store.Object, r store.Rows, now uint64) error {
 			return r.Commit(puts("at", fmt.Sprint(now-StartMs)), nil, now+60)
 		})
@@ -90,7 +91,7 @@ func alarmOrder(f *fixture) {
 	f.expect(meter("e"), everything, "at", "100")
 }
 
-// failedAlarm checks that a failed command leaves the alarm set, and a caller's earlier alarm too.
+// failedAlarm checks that a failed command leaves the alarm set, as well as an earlier alarm that a caller sets.
 func failedAlarm(f *fixture) {
 	o := meter("a")
 	f.commit(o, StartMs+10, "k", "old")
@@ -113,7 +114,7 @@ func failedAlarm(f *fixture) {
 	}
 }
 
-// failingAlarm checks that an alarm whose command always fails does not keep others from ringing.
+// failingAlarm checks that an alarm whose command always fails does not prevent others from ringing.
 func failingAlarm(f *fixture) {
 	f.commit(meter("broken"), StartMs+1)
 	for i := range 3 {

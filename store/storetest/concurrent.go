@@ -37,7 +37,7 @@ func increment(r store.Rows, key string) (old int, err error) {
 	return old, r.Commit(puts(key, strconv.Itoa(old+1)), nil, 0)
 }
 
-// oneObject checks that commands on one object run one at a time, in any number of goroutines.
+// oneObject checks that commands on one object run one at a time, no matter how many goroutines there are.
 func oneObject(f *fixture) {
 	const each = 25
 	var inside atomic.Int32
@@ -67,7 +67,7 @@ func oneObject(f *fixture) {
 	}
 }
 
-// manyObjects checks commands on several objects, with alarms and the key-value store, at the same time.
+// manyObjects checks concurrent commands on several objects, with alarms and the key-value store.
 func manyObjects(f *fixture) {
 	const each = 40
 	atOnce(func(worker int) {
@@ -98,9 +98,8 @@ func manyObjects(f *fixture) {
 	}
 }
 
-// readersWait checks that a command that changes nothing reads a change only after the command that made it succeeds,
-// or while it does. The number that it reads is never larger than the number of commands that have succeeded when it
-// ends.
+// readersWait checks what a read-only command reads while other commands change the object. It must see the changes
+// of all commands that succeeded before it started, and only changes of commands that have started.
 func readersWait(f *fixture) {
 	var started, succeeded atomic.Int64
 	atOnce(func(worker int) {

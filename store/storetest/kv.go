@@ -30,7 +30,7 @@ func keyValue(f *fixture) {
 	f.expectKV("K", "other")
 }
 
-// expiry checks that an expired value is not returned, and that Expire removes it in bounded batches.
+// expiry checks that expired values are not returned and that Expire removes them in batches of limited size.
 func expiry(f *fixture) {
 	const values = 1500
 	for i := range values {
@@ -71,7 +71,7 @@ func expiry(f *fixture) {
 	f.expectKV("long", "again")
 }
 
-// commandKV checks values that commands write: the last one wins, an empty value deletes the key, and the expiry of
+// commandKV checks values that commands write. The last value wins, an empty value deletes the key, and the expiry of
 // an older value no longer applies.
 func commandKV(f *fixture) {
 	f.write("k", "expiring", 10)

@@ -25,13 +25,13 @@ type reference struct {
 // machine runs random operations on a store and on the reference.
 type machine struct {
 	*fixture
-	prefix string // of the names and keys of this run, since all runs share a store
+	prefix string // prefix of the names and keys in this run, because all runs share a store
 	want   reference
 }
 
 var runs atomic.Int64
 
-// model compares a store with the reference over random operations.
+// model compares a store with the reference by running random operations on both.
 func model(f *fixture) {
 	rapid.Check(f.T, func(t *rapid.T) {
 		m := &machine{fixture: f, prefix: fmt.Sprint("run", runs.Add(1), "/"), want: reference{
@@ -59,7 +59,8 @@ func (m *machine) object(t *rapid.T) store.Object {
 
 var modelKeys = rapid.SampledFrom([]string{"a", "b", "b/1", "b/2", "b0", "c", "~"})
 
-// value of a row: mostly short, sometimes large enough that an object no longer fits in a cache.
+// value draws the value of a row. It is mostly short and sometimes so large that an object no longer fits into a
+// cache.
 func modelValue(t *rapid.T) string {
 	size := rapid.SampledFrom([]int{0, 1, 5, 300, 5_000, 200_000}).Draw(t, "size")
 	return string(slices.Repeat([]byte{rapid.Byte().Draw(t, "byte")}, size))
@@ -217,7 +218,7 @@ func (m *machine) value(t *rapid.T) {
 	}
 }
 
-// drain rings the remaining alarms, so that the next run starts without any.
+// drain rings the remaining alarms so that the next run starts without any.
 func (m *machine) drain(t *rapid.T) {
 	m.clock.Advance(10_000)
 	for range 20 {

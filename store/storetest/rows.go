@@ -41,7 +41,7 @@ func rows(f *fixture) {
 	f.expect(o, everything, "a", "back")
 }
 
-// isolation checks that objects with the same name in two classes, or with similar names, have their own rows.
+// isolation checks that objects have separate rows if they have the same name in two classes or similar names.
 func isolation(f *fixture) {
 	objects := []store.Object{meter("a"), {Class: abi.ClassLedger, Name: "a"}, meter("A"), meter("a "), meter("a/b"), meter(""), meter("ä'\"%_")}
 	for i, o := range objects {
@@ -55,7 +55,7 @@ func isolation(f *fixture) {
 	}
 }
 
-// failedCommand checks that a command with an error changes nothing.
+// failedCommand checks that a command that returns an error changes nothing.
 func failedCommand(f *fixture) {
 	o := meter("a")
 	f.commit(o, StartMs+500, "k", "old")
@@ -77,7 +77,7 @@ func failedCommand(f *fixture) {
 	}
 }
 
-// panics checks that an object can be used after a command has panicked, and that the panic reaches the caller.
+// panics checks that an object can still be used after a command has panicked, and that the panic reaches the caller.
 func panics(f *fixture) {
 	o := meter("a")
 	f.commit(o, 0, "k", "old")
@@ -122,7 +122,7 @@ func largeObject(f *fixture) {
 	}
 }
 
-// sizeLimits checks that an oversized command fails alone, while others succeed.
+// sizeLimits checks that an oversized command fails while others succeed.
 func sizeLimits(f *fixture) {
 	half := make([]byte, store.MaxRowBytes-10)
 	tooMany := make([]abi.Row, 0, 5)
@@ -152,7 +152,7 @@ func sizeLimits(f *fixture) {
 	f.expect(meter("largest"), everything, "k", string(make([]byte, store.MaxRowBytes)))
 }
 
-// canceled checks that a command of a canceled caller does not run.
+// canceled checks that a command does not run if its caller's context is canceled.
 func canceled(f *fixture) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

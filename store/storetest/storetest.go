@@ -15,7 +15,7 @@ import (
 // StartMs is the time of a new Clock, in Unix milliseconds.
 const StartMs = 1_700_000_000_000
 
-// Clock is a clock that a test sets. It implements store.Clock and is safe for concurrent use.
+// Clock is a clock that tests can set. It implements store.Clock and is safe for concurrent use.
 type Clock struct{ ms atomic.Uint64 }
 
 // NewClock returns a clock at StartMs.
@@ -34,10 +34,10 @@ func (c *Clock) Set(ms uint64) { c.ms.Store(ms) }
 // Advance moves the time forward.
 func (c *Clock) Advance(ms uint64) { c.ms.Add(ms) }
 
-// Open opens an empty store that takes its time from the clock. The store's Close is called by Run.
+// Open opens an empty store that takes its time from the clock. Run closes the store.
 type Open func(t *testing.T, clock *Clock) store.Store
 
-// Run runs the shared tests, each on a store of its own.
+// Run runs the shared tests, each on a new store.
 func Run(t *testing.T, open Open) {
 	for _, test := range []struct {
 		name string
@@ -58,7 +58,7 @@ func Run(t *testing.T, open Open) {
 	}
 }
 
-// fixture is a test's store with helpers that fail the test.
+// fixture is a test's store with helpers that fail the test if something goes wrong.
 type fixture struct {
 	*testing.T
 	clock *Clock
@@ -67,7 +67,7 @@ type fixture struct {
 
 var errCommand = errors.New("the command's own error")
 
-// everything is a range of all rows.
+// everything is a range that contains all rows.
 var everything = abi.Range{Start: "", End: "\x7f", Limit: 1 << 30}
 
 func meter(name string) store.Object { return store.Object{Class: abi.ClassKeyMeter, Name: name} }
@@ -93,7 +93,7 @@ func puts(keysAndValues ...string) (rows []abi.Row) {
 	return rows
 }
 
-// list returns an object's rows of a range as key, value, key, value, ….
+// list returns an object's rows in a range as key, value, key, value, ….
 func (f *fixture) list(o store.Object, g abi.Range) (list []string) {
 	f.Helper()
 	f.run(o, func(r store.Rows, _ uint64) error {
@@ -106,7 +106,7 @@ func (f *fixture) list(o store.Object, g abi.Range) (list []string) {
 	return list
 }
 
-// expect compares an object's rows of a range.
+// expect checks an object's rows in a range.
 func (f *fixture) expect(o store.Object, g abi.Range, want ...string) {
 	f.Helper()
 	if got := f.list(o, g); !slices.Equal(got, want) {
@@ -141,7 +141,7 @@ func (f *fixture) value(key string) (string, bool) {
 	return string(value), ok
 }
 
-// expectKV compares a value of the key-value store; an empty one means that the key is absent.
+// expectKV checks a value in the key-value store. An empty value means that the key is absent.
 func (f *fixture) expectKV(key, want string) {
 	f.Helper()
 	if got, ok := f.value(key); got != want || ok != (want != "") {

@@ -1,4 +1,4 @@
-// Unsaved changes. The user is asked about them before leaving the page by a link, "back" or closing the tab.
+// Unsaved changes. Leaving the page by a link, "back" or closing the tab needs the user's confirmation.
 import { useLayoutEffect } from 'preact/hooks'
 
 /** The edited forms of the page. Each is represented by a unique object. */

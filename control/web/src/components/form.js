@@ -122,7 +122,7 @@ function complete(form) {
 
 /**
  * A form that is disabled for viewers and is not submitted while an input is incomplete.
- * @param {{onSubmit: () => void, edited?: boolean, children: any}} props  edited: the user is asked before leaving the page
+ * @param {{onSubmit: () => void, edited?: boolean, children: any}} props  edited: leaving the page needs the user's confirmation
  */
 export function Form({ onSubmit, edited = false, children, ...rest }) {
   const viewer = useViewer()
