@@ -1,5 +1,6 @@
-// Package host runs the core in Go on a store. The core is either compiled in or runs as WebAssembly under wazero.
-// The host does I/O, keeps time and carries out the core's actions. All decisions are in the core.
+// Package host is the Go host of the core and keeps its data in a store. The core is either compiled in or runs as
+// WebAssembly under wazero. The host does I/O, keeps time and carries out the core's actions. All decisions are in
+// the core.
 package host
 
 import (

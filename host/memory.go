@@ -38,7 +38,7 @@ func (m *memoryCache) read(key string) ([]byte, bool) {
 		return nil, false
 	}
 	entry := element.Value.(*memoryEntry)
-	// A clock that jumped back must not extend an entry's life.
+	// A clock that has jumped back must not extend the life of an entry.
 	if now := m.clock.Now(); now >= entry.expiresMs || now < entry.storedMs {
 		m.remove(element)
 		return nil, false

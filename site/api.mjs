@@ -1,4 +1,4 @@
-// The pages about the API, made from docs/openapi.yaml: an overview, a page for each tag, and one with all schemas.
+// Makes the pages about the API from docs/openapi.yaml: an overview, a page for each tag, and one with all schemas.
 import GithubSlugger, { slug } from 'github-slugger'
 import { body, cell, limits, SCHEMAS, schemaSections } from './schema.mjs'
 import { API } from './sources.mjs'
@@ -7,7 +7,8 @@ import { resolve, spec } from './spec.mjs'
 const METHODS = ['get', 'post', 'put', 'patch', 'delete']
 
 /**
- * Returns the pages: {label, address, text}. The text is Markdown as of a document beside docs/openapi.yaml, with its title.
+ * Returns the pages: {label, address, text}. The text is Markdown with a title, as if it were a document next to
+ * docs/openapi.yaml.
  */
 export function apiPages() {
   const tags = spec.tags.map((tag) => ({

@@ -1,4 +1,4 @@
-// Astro's configuration of the site. build.mjs runs it, after it has written the pages.
+// Astro's configuration for the site. build.mjs runs Astro after it has written the pages.
 import starlight from '@astrojs/starlight'
 import { defineConfig, passthroughImageService } from 'astro/config'
 import starlightLinksValidator from 'starlight-links-validator'
@@ -8,8 +8,8 @@ import { sidebar } from './sidebar.mjs'
 export default defineConfig({
   base: BASE,
   trailingSlash: 'always',
-  prefetch: false, // the policy permits a page to load only what it shows
-  // Scripts and styles are files, so that the policy of the pages needs few hashes.
+  prefetch: false, // the policy allows a page to load only what it shows
+  // Scripts and styles are separate files, so the policy of the pages needs only a few hashes.
   build: { inlineStylesheets: 'never' },
   vite: { build: { assetsInlineLimit: 0 } },
   image: { service: passthroughImageService() },
@@ -22,7 +22,7 @@ export default defineConfig({
       components: { Head: './src/components/Head.astro' },
       sidebar: sidebar(),
       expressiveCode: { shiki: { langAlias: { promql: 'txt' } } },
-      // Documents show addresses of gateways on the reader's machine.
+      // Documents contain addresses of gateways on the reader's machine.
       plugins: [starlightLinksValidator({ errorOnLocalLinks: false, reporters: { githubActions: false } })],
     }),
   ],

@@ -1,4 +1,5 @@
-// Builds the documentation site: node site/build.mjs. Writes build/docs, and build/docs.json with what its content policy permits.
+// Builds the documentation site: node site/build.mjs. Writes build/docs, and build/docs.json with the hashes that its
+// content policy allows.
 import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { writeContent } from './content.mjs'
@@ -7,7 +8,7 @@ import { ROOT } from './sources.mjs'
 
 process.env.ASTRO_TELEMETRY_DISABLED = '1'
 
-// What Astro writes runs with packages of this folder, so it must be in this folder first.
+// The code that Astro generates runs with packages in this folder, so it must first be in this folder.
 const NEW = join(import.meta.dirname, 'dist')
 const OUT = join(ROOT, 'build/docs')
 

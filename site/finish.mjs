@@ -1,4 +1,4 @@
-// Makes the built pages fit a strict content policy, and bounds their size.
+// Makes the built pages comply with a strict content policy and limits their size.
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -57,8 +57,8 @@ function writeLicenses(folder) {
 }
 
 /**
- * Removes the part of Expressive Code's program that makes wide blocks focusable: src/scrollable.js does so. This one would
- * also make each a landmark, all with the same name.
+ * Removes the part of Expressive Code's script that makes wide blocks focusable, because src/scrollable.js does that.
+ * The original would also turn each block into a landmark, all with the same name.
  */
 function withoutFocusScript(folder) {
   const name = readdirSync(join(folder, '_astro')).find((file) => /^ec\..*\.js$/.test(file))
@@ -70,7 +70,7 @@ function withoutFocusScript(folder) {
 }
 
 function rewritten(html, sheet, hashes, file) {
-  // A header cell needs a text; the first cell of a table's head often has none.
+  // A header cell needs text, but the first cell in a table's head often has none.
   return html.replace(/<th([^>]*)><\/th>/g, '<td$1></td>').replace(MARKUP, (tag, element, attributes, content) => {
     if (tag.startsWith('<!--')) return ''
     if (element) {
@@ -86,10 +86,11 @@ function rewritten(html, sheet, hashes, file) {
 
 /** Mends what axe finds in the tags of Starlight and Expressive Code. */
 function accessible(tag) {
-  // The search's name is its text, which site.css keeps for screen readers where it has no room.
+  // The name of the search is its text. Where there is no room for it, site.css keeps it for screen readers.
   if (tag.startsWith('<button data-open-modal')) return tag.replace(' aria-label="Search"', '')
   if (tag.startsWith('<span class="sl-hidden md:sl-block')) return tag.replace(' aria-hidden="true"', '')
-  // The search's shortcut is no part of its name; aria-keyshortcuts has it. Starlight's script shows it by removing the style.
+  // The search's shortcut is not part of its name, because aria-keyshortcuts has it. Starlight's script shows the
+  // shortcut by removing the style.
   if (tag.startsWith('<kbd') && /style="display: ?none/.test(tag)) return tag.replace(STYLE, ' aria-hidden="true"')
   return tag
 }

@@ -1,4 +1,5 @@
-// What becomes of a document's Markdown on the site. Documents are written for a code host; nothing in them is for the site only.
+// Converts a document's Markdown for the site. Documents are written for a code host, and nothing in them is specific
+// to the site.
 import { existsSync } from 'node:fs'
 import { join, posix } from 'node:path'
 import { markdownToMdast } from 'satteri'
@@ -12,8 +13,8 @@ export const BASE = '/docs/'
 const MODULE = /^https?:\/\/github\.com\/postern-ai\//
 
 /**
- * Returns a document as a page of the site: with its title as front matter, links between documents as links between pages,
- * links to other files as their names, and code blocks of several languages as tabs.
+ * Returns a document as a page of the site. The title becomes front matter, links between documents become links
+ * between pages, links to other files become their names, and code blocks in several languages become tabs.
  * @param {string} file its path from the root
  * @param {string} text its Markdown
  * @param {Map} all the result of documents()

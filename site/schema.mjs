@@ -1,4 +1,4 @@
-// JSON Schemas as Markdown: a table of members, in which named schemas are links.
+// Converts JSON Schemas to Markdown: a table of fields in which named schemas are links.
 import { slug } from 'github-slugger'
 import { API } from './sources.mjs'
 import { resolve, spec } from './spec.mjs'

@@ -1,11 +1,11 @@
-// The sidebar, as docs/README.md lists the documents.
+// Makes the sidebar from the list of documents in docs/README.md.
 import { posix } from 'node:path'
 import { markdownToMdast } from 'satteri'
 import { apiPages } from './api.mjs'
 import { documents, INDEX, OPENAPI, sourceOf } from './sources.mjs'
 
 /**
- * Returns the groups of the sidebar, in Starlight's form.
+ * Returns the groups of the sidebar in Starlight's format.
  * @throws {Error} if a document is not in the index
  */
 export function sidebar() {

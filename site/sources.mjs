@@ -1,4 +1,4 @@
-// The documents of the site: which file is which page.
+// The documents of the site: which file becomes which page.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { markdownToMdast } from 'satteri'

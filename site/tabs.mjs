@@ -1,5 +1,5 @@
-// Code blocks that follow each other, each in another language that callers use, become tabs. A block of a shell is such a
-// block if it calls curl. There is nothing to write for it: a code host shows the same blocks below each other.
+// Consecutive code blocks in different languages that callers use become tabs. A shell block counts if it calls curl.
+// Documents need no special markup for this. On a code host, the same blocks appear one below the other.
 const LANGUAGES = { ts: 'TypeScript', js: 'JavaScript', mjs: 'JavaScript', python: 'Python', py: 'Python', go: 'Go' }
 const SHELLS = ['sh', 'bash', 'shell']
 

@@ -47,7 +47,8 @@ var (
 	benchHeaders = []abi.Header{{Name: "content-type", Value: "text/event-stream"}, {Name: "x-postern-governor", Value: "approve; risk=0; policy=2"}}
 )
 
-// TestAllocations: a request costs few allocations, besides those of decoding the exchange's state for each attempt.
+// TestAllocations checks that a request costs few allocations, not counting the decoding of the exchange's state for
+// each attempt.
 func TestAllocations(t *testing.T) {
 	o := benchTelemetry(t)
 	fetch, piece, line := &abi.Action{}, []byte("data: x\n\n"), []byte(benchLine)

@@ -20,10 +20,10 @@ type attempt struct {
 	span     attemptSpan
 }
 
-// describe describes a fetch. One whose state cannot be read is counted without names.
+// describe describes a fetch. If its state cannot be read, the fetch is counted without names.
 func describe(c *catalog, id uint64, state []byte) (f exchange.Fetch) {
 	defer func() {
-		if recover() != nil { // the configuration was replaced at this moment
+		if recover() != nil { // the configuration was replaced at just this moment
 			f = exchange.Fetch{}
 		}
 	}()
@@ -63,11 +63,11 @@ func (a *attempt) conclude(now time.Time) {
 	a.span.end(a, outcome)
 }
 
-// canceled is the outcome of an attempt that the exchange gave up, mostly because the caller disconnected.
+// canceled is the outcome of an attempt that the exchange gave up, usually because the caller disconnected.
 const canceled = "canceled"
 
-// outcome returns the attempt's status or fault, in the words of the header x-postern-attempts. A fetch that was canceled after
-// the end of its answer is complete.
+// outcome returns the attempt's status or fault in the words of the header x-postern-attempts. A fetch that was
+// canceled after the end of its response counts as complete.
 func (a *attempt) outcome() string {
 	switch {
 	case !a.canceled && a.fault == 0:

@@ -8,14 +8,16 @@ import (
 	"github.com/postern-ai/postern/core/exchange"
 )
 
-// Names of attributes and metrics of OpenTelemetry, all in this file. The conventions for generative AI are in development
-// and still change: this is the state of November 2026 at opentelemetry.io/docs/specs/semconv/gen-ai (gen-ai-spans and
-// gen-ai-metrics). The repository open-telemetry/semantic-conventions-genai, where they have moved, proposes
-// gen_ai.client.inference.duration in place of gen_ai.client.operation.duration (pull request 521, not released).
-// gen_ai.usage.cache_read.input_tokens and gen_ai.usage.cache_creation.input_tokens are as @opentelemetry/semantic-conventions
-// documents them (ATTR_GEN_AI_USAGE_CACHE_…, experimental, read in November 2026); the new repository calls the latter cache_write
-// in its metrics, which are not released. The metric gen_ai.client.token.usage has no type for them.
-// The other names are stable: opentelemetry.io/docs/specs/semconv/http/http-spans and /general/attributes.
+// All names of OpenTelemetry attributes and metrics are in this file. The conventions for generative AI are in
+// development and still change. The names are as of November 2026 at opentelemetry.io/docs/specs/semconv/gen-ai
+// (gen-ai-spans and gen-ai-metrics). The conventions have moved to the repository
+// open-telemetry/semantic-conventions-genai, which proposes gen_ai.client.inference.duration instead of
+// gen_ai.client.operation.duration (pull request 521, not released). gen_ai.usage.cache_read.input_tokens and
+// gen_ai.usage.cache_creation.input_tokens are as
+// @opentelemetry/semantic-conventions documents them (ATTR_GEN_AI_USAGE_CACHE_…, experimental, read in November
+// 2026). The new repository calls the latter cache_write in its metrics, which are not released. The metric
+// gen_ai.client.token.usage has no type for them. The other names are stable:
+// opentelemetry.io/docs/specs/semconv/http/http-spans and /general/attributes.
 const (
 	attrOperation     = attribute.Key("gen_ai.operation.name")
 	attrProvider      = attribute.Key("gen_ai.provider.name")
@@ -40,14 +42,14 @@ const (
 	attrServiceVersion  = attribute.Key("service.version")
 	attrServiceInstance = attribute.Key("service.instance.id")
 
-	// Postern's own.
+	// Postern's own names.
 	attrRequestID = attribute.Key("postern.request.id")
 	attrProject   = attribute.Key("postern.project.id")
 	attrCache     = attribute.Key("postern.cache") // hit, miss or bypass
 	attrCost      = attribute.Key("postern.cost_dollars")
-	attrSaved     = attribute.Key("postern.prompt_cache_saved_dollars") // by the provider's prompt cache; may be negative
+	attrSaved     = attribute.Key("postern.prompt_cache_saved_dollars") // saved by the provider's prompt cache; may be negative
 	attrEstimated = attribute.Key("postern.usage_estimated")
-	attrPurpose   = attribute.Key("postern.purpose") // of an attempt that does not answer the request: classifier
+	attrPurpose   = attribute.Key("postern.purpose") // purpose of an attempt that does not answer the request: classifier
 
 	metricOperationDuration = "gen_ai.client.operation.duration"
 	metricFirstChunk        = "gen_ai.client.operation.time_to_first_chunk"
@@ -62,7 +64,7 @@ var (
 	serverBounds    = []float64{0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10}
 )
 
-// Values of gen_ai.operation.name. The conventions name the first two; the others are custom values.
+// Values of gen_ai.operation.name. The first two are from the conventions. The others are custom values.
 const (
 	operationChat       = "chat"
 	operationEmbeddings = "embeddings"
@@ -92,13 +94,13 @@ func operationOf(f *exchange.Fetch) string {
 	return purposes[f.Purpose]
 }
 
-// purposes are the operations of the core's fetches.
+// purposes are the operations of the core's own fetches.
 var purposes = [exchange.Purposes]string{
 	exchange.ForChat: operationChat, exchange.ForEmbeddings: operationEmbeddings, exchange.ForCount: operationCount, exchange.ForClassifier: operationChat,
 	exchange.ForModerations: operationModerate, exchange.ForCompaction: operationCompact,
 }
 
-// providers are the conventions' names of providers that the catalog names differently.
+// providers contains the conventions' names of providers that have a different name in the catalog.
 var providers = map[string]string{
 	"openai-responses": "openai", "gemini": "gcp.gemini", "azure": "azure.ai.openai", "bedrock": "aws.bedrock",
 	"mistral": "mistral_ai", "xai": "x_ai",
@@ -111,7 +113,7 @@ func providerName(name string) string {
 	return name
 }
 
-// methodName returns the method as an attribute. Callers may invent methods.
+// methodName returns the method as an attribute. It limits the values, because callers may invent methods.
 func methodName(method string) string {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions,

@@ -14,7 +14,7 @@ import (
 	"github.com/postern-ai/postern/server"
 )
 
-// budgetInterval is the shortest time between two readings of the budgets: each project costs one command.
+// budgetInterval is the minimum time between two readings of the budgets, because each project costs one command.
 const budgetInterval = 15 * time.Second
 
 // budget is a project's budget in the current period, in dollars.
@@ -30,7 +30,8 @@ type budgets struct {
 	all  []budget
 }
 
-// read returns the budgets of the first projects, oldest first. What the store does not answer in time is left out.
+// read returns the budgets of the oldest projects, oldest first. It omits budgets that the store does not return in
+// time.
 func (b *budgets) read(ctx context.Context, p *server.Parts, limit int) []budget {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -56,8 +57,8 @@ func (b *budgets) read(ctx context.Context, p *server.Parts, limit int) []budget
 	return b.all
 }
 
-// readBudget asks a project's ledger for its budget. The keys' meters are not asked: what they have not reported yet, a
-// second or two, is missing.
+// readBudget reads a project's budget from its ledger. It does not call the keys' meters, so the last second or two
+// that they have not reported yet are missing.
 func readBudget(ctx context.Context, p *server.Parts, project *directory.Project) (budget, bool) {
 	today := calendar.Day(p.Host.Clock.Now())
 	report := ledger.Report{FirstDay: today, EndDay: today, Waited: true, Final: true}

@@ -12,7 +12,7 @@ type definition struct {
 	labels     []string
 }
 
-// Metrics of requests.
+// Request metrics.
 var (
 	defRequests = definition{"postern_requests_total", "Requests by route, status, error code, and the provider, model and cache state of successful ones.",
 		[]string{"route", "status", "code", "provider", "model", "cache"}}
@@ -38,7 +38,7 @@ var (
 	defFailures     = definition{"postern_host_failures_total", "Failures of the host, by the code in the log.", []string{"code"}}
 )
 
-// Metrics that are read at a scrape.
+// Metrics that are read during a scrape.
 var (
 	defBuild           = definition{"postern_build_info", "The version of the server; always 1.", []string{"version", "goversion"}}
 	defCircuit         = definition{"postern_circuit_open", "1 if requests avoid a model because it failed repeatedly, else 0.", []string{"provider", "model"}}
@@ -61,7 +61,7 @@ var (
 	defExportFailures  = definition{"postern_otlp_export_failures_total", "Failed exports over OTLP, by signal.", []string{"signal"}}
 )
 
-// Buckets in seconds. Durations reach from a cached response to a stream of minutes.
+// Buckets in seconds. Durations range from a cached response to a stream that takes minutes.
 var (
 	durationBuckets   = []float64{.002, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300}
 	firstTokenBuckets = []float64{.025, .05, .1, .2, .35, .5, .75, 1, 1.5, 2.5, 5, 10, 30}
@@ -91,7 +91,7 @@ func (d *definition) histograms(buckets []float64) *prometheus.HistogramVec {
 	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: d.name, Help: d.help, Buckets: buckets}, d.labels)
 }
 
-// histogram returns a constant histogram of a store's durations.
+// histogram returns a constant histogram with a store's durations.
 func (d *definition) histogram(s *store.Snapshot) prometheus.Metric {
 	cumulative, buckets := uint64(0), make(map[float64]uint64, len(store.DurationBounds))
 	for i, bound := range store.DurationBounds {

@@ -41,7 +41,7 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// TestOperations: every route that sends requests to providers has an operation, and no other has one.
+// TestOperations checks that exactly the routes that send requests to providers have an operation.
 func TestOperations(t *testing.T) {
 	for purpose, operation := range purposes {
 		if operation == "" {

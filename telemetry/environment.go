@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// Variables of OpenTelemetry that are checked here. The SDK reads them and the others itself: it would log a malformed one,
-// with a header's value, and continue without it.
-// Source: opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables and /protocol/exporter.
+// OpenTelemetry variables that are checked here. The SDK reads these and all others itself, but it would log a
+// malformed variable, including the value of a header, and continue without it. Source:
+// opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables and /protocol/exporter.
 const (
 	envDisabled = "OTEL_SDK_DISABLED"
 	envOTLP     = "OTEL_EXPORTER_OTLP_"
@@ -22,7 +22,7 @@ const (
 // signals are the signals to export.
 type signals struct{ traces, metrics bool }
 
-// readEnvironment returns the signals that the environment asks for. An endpoint turns a signal on.
+// readEnvironment returns the signals that the environment variables request. Setting an endpoint turns on a signal.
 func readEnvironment() (s signals, err error) {
 	if strings.EqualFold(strings.TrimSpace(os.Getenv(envDisabled)), "true") {
 		return s, nil
@@ -37,7 +37,7 @@ func readEnvironment() (s signals, err error) {
 	return s, checkSampler()
 }
 
-// exports reports whether a signal is exported, and checks its variables.
+// exports reports whether a signal is exported and checks its variables.
 func exports(signal string) (bool, error) {
 	name, value := variable(signal, "ENDPOINT")
 	if value == "" {
@@ -60,7 +60,7 @@ func exports(signal string) (bool, error) {
 	return true, checkHeaders(signal)
 }
 
-// variable returns the variable of a signal, or the general one.
+// variable returns the variable for a signal, or the general one.
 func variable(signal, rest string) (name, value string) {
 	if name = envOTLP + signal + "_" + rest; os.Getenv(name) == "" {
 		name = envOTLP + rest
@@ -68,8 +68,8 @@ func variable(signal, rest string) (name, value string) {
 	return name, strings.TrimSpace(os.Getenv(name))
 }
 
-// checkHeaders checks the headers of the exporter: name=value, separated by commas, values percent-encoded. Its errors do
-// not show the values, which are secret.
+// checkHeaders checks the exporter's headers, which have the form name=value, separated by commas and with
+// percent-encoded values. Its errors do not show values, because they are secret.
 func checkHeaders(signal string) error {
 	name, value := variable(signal, "HEADERS")
 	if value == "" {

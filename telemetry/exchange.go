@@ -23,18 +23,18 @@ type observed struct {
 	method   string
 	span     span // zero: not traced
 	streamed bool
-	first    time.Duration // until the first content of a stream; 0: none yet
-	decision string        // of the Governor about the request
+	first    time.Duration // time until the first content of a stream; 0: none yet
+	decision string        // the Governor's decision about the request
 	done     outcome
 
-	mu       sync.Mutex // guards what follows, and the attempts
+	mu       sync.Mutex // guards the fields below and the attempts
 	attempts []*attempt
 	ended    bool
 	inline   [2]attempt // the first attempts, to save allocations
 	pointers [4]*attempt
 }
 
-// outcome is what the log line tells, as labels.
+// outcome contains the information in the log line as labels.
 type outcome struct {
 	logged                              bool
 	route, code, provider, model, cache string
@@ -46,7 +46,7 @@ type outcome struct {
 	stream, estimated                   bool
 	took                                time.Duration
 	broken                              [4]brokenStream
-	unknown                             []string // members of the provider's usage
+	unknown                             []string // unknown fields of the provider's usage
 }
 
 // brokenStream is an attempt whose stream the core gave up.
@@ -115,7 +115,7 @@ func (x *observed) Log(text []byte) {
 	x.span.log(x, &l)
 }
 
-// readResults keeps the results that the host cannot know: the codes of streams that the core gave up.
+// readResults keeps results that the host cannot know, which are the codes of streams that the core gave up.
 func (o *outcome) readResults(results []byte) {
 	n := 0
 	for len(results) > 0 && n < len(o.broken) {
@@ -128,7 +128,7 @@ func (o *outcome) readResults(results []byte) {
 	}
 }
 
-// providerCodes is the prefix of the error codes of streams that a provider spoiled (core/fault).
+// providerCodes is the prefix of error codes for streams that failed because of a provider (core/fault).
 const providerCodes = "provider_"
 
 // Attempt implements host.ObservedExchange.
@@ -201,8 +201,8 @@ func (x *observed) count(sent bool) {
 	}
 }
 
-// countPromptCache counts what the provider's prompt cache did. A counter only grows, so a request that it made more expensive has
-// a counter of its own.
+// countPromptCache counts the effects of the provider's prompt cache. A counter can only grow, so there is a separate
+// one for requests that the cache made more expensive.
 func (s *modelSeries) countPromptCache(o *outcome) {
 	s.cacheRead.Add(float64(o.cacheRead))
 	s.cacheWrite.Add(float64(o.cacheWrite))
@@ -213,7 +213,8 @@ func (s *modelSeries) countPromptCache(o *outcome) {
 	}
 }
 
-// billed returns the model to which usage and cost are counted: the one that answered, else the last one asked.
+// billed returns the model to which usage and cost are attributed: the one that answered, or else the last one
+// called.
 func (x *observed) billed() (provider, model string) {
 	if x.done.model != "" {
 		return x.done.provider, x.done.model

@@ -13,8 +13,8 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// reporter counts failed exports, and logs at most one a minute. Errors are not logged as they are: they may contain the
-// collector's address with credentials, and its response.
+// reporter counts failed exports and logs at most one per minute. It does not log the errors themselves, because they
+// may contain the collector's address with credentials, and its response.
 type reporter struct {
 	log     *slog.Logger
 	metrics *metrics
@@ -51,7 +51,7 @@ func reason(err error) string {
 	return "rejected"
 }
 
-// spanExporter is an exporter whose failures are reported.
+// spanExporter is a span exporter whose failures are reported.
 type spanExporter struct {
 	sdktrace.SpanExporter
 	*reporter

@@ -7,7 +7,8 @@ import (
 	"github.com/postern-ai/postern/core/fault"
 )
 
-// TestProviderCodes: the streams that a provider spoiled are counted by the prefix of their error's code.
+// TestProviderCodes checks that streams that fail because of a provider have error codes with the prefix by which
+// they are recognized.
 func TestProviderCodes(t *testing.T) {
 	for _, f := range fault.All() {
 		if f == fault.RejectedRequest {
@@ -19,7 +20,7 @@ func TestProviderCodes(t *testing.T) {
 	}
 }
 
-// TestCodesFitTheLabel: a code above the limit would be counted as another.
+// TestCodesFitTheLabel checks that there are not too many codes. Codes beyond the limit would be counted as "other".
 func TestCodesFitTheLabel(t *testing.T) {
 	var w words
 	for _, f := range fault.All() {

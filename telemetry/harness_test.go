@@ -24,7 +24,7 @@ import (
 const (
 	adminToken  = "admin-token-of-the-tests"
 	providerKey = "sk-upstream-secret-of-the-tests"
-	// secretPrompt is in every prompt, secretAnswer in every answer.
+	// secretPrompt is in every prompt, and secretAnswer is in every answer.
 	secretPrompt = "prompt-that-stays-inside"
 	secretAnswer = "answer-that-stays-inside"
 )
@@ -56,7 +56,7 @@ const overlay = `{
 		{"name": "vectors", "kind": "embedding", "provider": "openai", "input": "1.00"}],
 	"tiers": [{"name": "pair", "strategy": "ordered", "targets": [{"model": "alpha"}, {"model": "beta"}]}]}`
 
-// open starts a gateway. Variables of OpenTelemetry are those of the process, see t.Setenv.
+// open starts a gateway. It uses the process's OpenTelemetry variables; see t.Setenv.
 func open(t *testing.T, c telemetry.Config, s store.Store) *gateway {
 	t.Helper()
 	if c.Log == nil {
@@ -112,7 +112,7 @@ func (g *gateway) admin(method, path, body string) gjson.Result {
 	return gjson.Parse(answer)
 }
 
-// send sends a request with the given headers and returns the response when the exchange has settled.
+// send sends a request with the given headers. It returns the response once the exchange has settled.
 func (g *gateway) send(method, path, body string, headers ...string) (status int, answer string) {
 	g.Helper()
 	r, err := http.NewRequest(method, g.url+path, strings.NewReader(body))
@@ -133,7 +133,7 @@ func (g *gateway) send(method, path, body string, headers ...string) (status int
 	return response.StatusCode, string(data)
 }
 
-// chat sends a completion, which is not cached unless the headers say so, and returns the status.
+// chat sends a completion request and returns the status. The response is not cached unless the headers say so.
 func (g *gateway) chat(model string, stream bool, headers ...string) int {
 	g.Helper()
 	body, _ := json.Marshal(map[string]any{
@@ -144,7 +144,7 @@ func (g *gateway) chat(model string, stream bool, headers ...string) int {
 	return status
 }
 
-// ask sends a question to gamma, which has a prompt cache: see fakeprovider.CachedTokens.
+// ask sends a question to gamma, which has a prompt cache; see fakeprovider.CachedTokens.
 func (g *gateway) ask(question string) {
 	g.Helper()
 	body := `{"model":"gamma","max_tokens":50,"messages":[{"role":"user","content":"` + question + `"}]}`
@@ -153,7 +153,7 @@ func (g *gateway) ask(question string) {
 	}
 }
 
-// next queues a behavior of the upstream whose text is secret.
+// next queues an upstream behavior whose text is secret.
 func (g *gateway) next(b fakeprovider.Behavior) {
 	if b.Text == "" {
 		b.Text = secretAnswer
@@ -170,7 +170,7 @@ func (g *gateway) ops(path string, ready error) (status int, body string) {
 	return w.Code, w.Body.String()
 }
 
-// series returns the samples of a scrape by their names with labels.
+// series returns the samples of a scrape. They are keyed by name and labels.
 func (g *gateway) series() map[string]string {
 	g.Helper()
 	_, body := g.ops("/metrics", nil)
@@ -188,7 +188,8 @@ func (g *gateway) series() map[string]string {
 	return all
 }
 
-// expect compares samples with a list of lines "name{labels} value". A value of "-" means that there is no such sample.
+// expect compares samples with lines of the form "name{labels} value". The value "-" means that there must be no such
+// sample.
 func (g *gateway) expect(lines string) {
 	g.Helper()
 	all := g.series()

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestOnlyTelemetryImportsTheLibraries: metrics and traces stay behind host.Observer.
+// TestOnlyTelemetryImportsTheLibraries checks that metrics and traces stay behind host.Observer.
 func TestOnlyTelemetryImportsTheLibraries(t *testing.T) {
 	const self = "github.com/postern-ai/postern/telemetry"
 	command := exec.Command("go", "list", "-json=ImportPath,Imports", "./...")

@@ -8,10 +8,10 @@ import (
 	"github.com/postern-ai/postern/core/config"
 )
 
-// other replaces a value that is not in its table, so that the number of time series stays bounded.
+// other replaces a value that is not in its table, which keeps the number of time series bounded.
 const other = "other"
 
-// catalog is a configuration with the names of its providers and models.
+// catalog is a configuration together with the names of its providers and models.
 type catalog struct {
 	config *config.Config // nil before Watch
 	known  map[string]string
@@ -36,10 +36,10 @@ func (c *catalog) name(text []byte) string {
 	return other
 }
 
-// maxWords bounds the words of one label. The core has fewer routes and error codes.
+// maxWords is the maximum number of words of one label. The core has fewer routes and error codes.
 const maxWords = 200
 
-// words are the values of a label that the core chooses: routes, error codes, cache states.
+// words are the values of a label whose values come from the core: routes, error codes, and cache states.
 type words struct {
 	mu    sync.RWMutex
 	known map[string]string
@@ -70,7 +70,7 @@ func (w *words) of(text []byte) string {
 	return word
 }
 
-// statusWords are the labels of HTTP statuses. Statuses that have no name are counted by their class.
+// statusWords are the labels of HTTP statuses. Statuses without a name are counted by class.
 var statusWords = func() (words [600]string) {
 	for status := range words {
 		switch {
@@ -92,7 +92,8 @@ func statusWord(status int) string {
 	return statusWords[status]
 }
 
-// children are the series of a metric that were used already, found without the cost of WithLabelValues.
+// children are the series of a metric that have been used before. Looking them up here avoids the cost of
+// WithLabelValues.
 type children[K comparable, V any] struct {
 	mu    sync.RWMutex
 	known map[K]V

@@ -7,7 +7,8 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// line is what metrics and traces use of an exchange's log line (core/exchange/log.go). It shares memory with the line.
+// line contains the parts of an exchange's log line (core/exchange/log.go) that metrics and traces use. It shares
+// memory with the log line.
 type line struct {
 	requestID, route, code, project, provider, model, cache, results, unknown []byte
 	status, input, output, cacheRead, cacheWrite                              uint64
@@ -15,7 +16,7 @@ type line struct {
 	stream, estimated                                                         bool
 }
 
-// readLine reads a log line: a flat JSON object. It stops at what it does not understand.
+// readLine reads a log line, which is a flat JSON object. It stops at anything that it does not understand.
 func readLine(text []byte) (l line) {
 	rest, ok := bytes.CutPrefix(text, []byte("{"))
 	for ok {
@@ -77,7 +78,7 @@ func (l *line) setPromptCache(name string, value []byte) {
 	}
 }
 
-// member splits the first member off an object's text. The value of a string is without its quotes, with its escapes.
+// member splits off the first field of an object's text. A string value has no quotes, but its escapes are kept.
 func member(text []byte) (name, value, rest []byte, ok bool) {
 	if name, rest, ok = quoted(bytes.TrimPrefix(text, []byte(","))); !ok {
 		return nil, nil, nil, false
@@ -96,7 +97,7 @@ func member(text []byte) (name, value, rest []byte, ok bool) {
 	return name, rest[:end], rest[end:], true
 }
 
-// quoted splits a string off a text.
+// quoted splits off a string from a text.
 func quoted(text []byte) (value, rest []byte, ok bool) {
 	if len(text) == 0 || text[0] != '"' {
 		return nil, nil, false
@@ -122,16 +123,16 @@ func signedCents(text []byte) money.Pico {
 	return amount
 }
 
-// number returns an unsigned integer, 0 if the text is none.
+// number returns an unsigned integer, or 0 if the text is not one.
 func number(text []byte) uint64 {
 	n, _ := strconv.ParseUint(string(text), 10, 63)
 	return n
 }
 
-// result is an entry of attemptResults: "openai/gpt-4.1=503".
+// result is an entry in attemptResults, such as "openai/gpt-4.1=503".
 type result struct{ target, outcome []byte }
 
-// nextResult splits the first entry off.
+// nextResult splits off the first entry.
 func nextResult(results []byte) (r result, rest []byte) {
 	entry, rest, _ := bytes.Cut(results, []byte(", "))
 	if at := bytes.LastIndexByte(entry, '='); at >= 0 {

@@ -56,7 +56,8 @@ func TestRequests(t *testing.T) {
 		postern_circuit_open{model="alpha",provider="openai"} 0`)
 }
 
-// TestPromptCache: 80 tokens save 0.9 millionths of a dollar each, an hour's write costs one more, one of five minutes a quarter.
+// TestPromptCache: 80 tokens save 0.9 millionths of a dollar each. A token written for an hour costs one millionth
+// extra, and one written for five minutes a quarter of that.
 func TestPromptCache(t *testing.T) {
 	g := open(t, telemetry.Config{}, nil)
 	g.chat("gamma", false)
@@ -119,7 +120,8 @@ func TestCacheAndGovernor(t *testing.T) {
 		postern_governor_decisions_total{decision="block",direction="output"} 1`)
 }
 
-// TestUnknownUsage: a member of a usage that no list knows is counted by its name, and names that could not be labels by one word.
+// TestUnknownUsage: an unknown field in a provider's usage is counted by name. Names that are not suitable as labels
+// are counted under one word.
 func TestUnknownUsage(t *testing.T) {
 	g := open(t, telemetry.Config{}, nil)
 	g.next(fakeprovider.Behavior{Body: `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}],` +
@@ -131,7 +133,7 @@ func TestUnknownUsage(t *testing.T) {
 		postern_unknown_usage_members_total{member="invalid",provider="openai"} 1`)
 }
 
-// TestOverrun checks that what a provider charges beyond the reservation is counted.
+// TestOverrun checks that charges of a provider beyond the reservation are counted.
 func TestOverrun(t *testing.T) {
 	g := open(t, telemetry.Config{}, nil)
 	g.next(fakeprovider.Behavior{Body: `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}],` +
@@ -140,7 +142,7 @@ func TestOverrun(t *testing.T) {
 	g.server.Host().Wait()
 	g.expect(`
 		postern_cost_dollars_total{model="alpha",provider="openai"} 2.0001
-		postern_overrun_dollars_total{model="alpha",provider="openai"} 1.999978`) // 22 tokens of input and 50 of output are reserved
+		postern_overrun_dollars_total{model="alpha",provider="openai"} 1.999978`) // 22 input tokens and 50 output tokens are reserved
 }
 
 func TestDisconnect(t *testing.T) {
@@ -170,7 +172,7 @@ func TestDisconnect(t *testing.T) {
 		postern_estimated_requests_total{model="alpha",provider="openai"} 1`)
 }
 
-// metered is a store with figures.
+// metered is a store that has figures.
 type metered struct {
 	*memory.Store
 	commits store.Durations

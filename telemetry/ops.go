@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// readyTimeout bounds one check of the store. A store that takes longer is not ready.
+	// readyTimeout limits one check of the store. A store that takes longer is not ready.
 	readyTimeout = 2 * time.Second
-	// scrapesAtOnce bounds the concurrent requests to /metrics.
+	// scrapesAtOnce is the maximum number of concurrent requests to /metrics.
 	scrapesAtOnce = 4
 )
 
-// Ops returns the handler of the operations listener, for server.Config.Ops: /livez says that the process runs, /readyz that
-// it accepts requests and can commit changes, /metrics is for Prometheus. None needs a credential, so the listener must not
-// be reachable from outside.
+// Ops returns the handler of the operations listener, for server.Config.Ops: /livez says whether the process runs,
+// /readyz whether it accepts requests and can commit changes, and /metrics is for Prometheus. None of them requires a
+// credential, so the listener must not be reachable from outside.
 func (t *Telemetry) Ops(ready func(context.Context) error) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "live", "") })
@@ -40,7 +40,7 @@ func (t *Telemetry) Ops(ready func(context.Context) error) http.Handler {
 	return mux
 }
 
-// notReady returns the reason in the answer. A store's error may contain addresses, so it is not shown.
+// notReady returns the reason for the response. It does not include a store's error, which may contain addresses.
 func notReady(err error) string {
 	switch {
 	case errors.Is(err, server.ErrStarting):

@@ -26,7 +26,7 @@ type otel struct {
 	closers     []func(context.Context) error
 }
 
-// newOTel returns nil if the environment asks for no exports.
+// newOTel returns nil if the environment variables do not request any exports.
 func newOTel(ctx context.Context, c Config, m *metrics) (*otel, error) {
 	on, err := readEnvironment()
 	if err != nil || !on.traces && !on.metrics {
@@ -87,7 +87,7 @@ func (o *otel) startMetrics(ctx context.Context, c Config, about *resource.Resou
 	return err
 }
 
-// close exports all pending data, all signals at once.
+// close exports all pending data of all signals concurrently.
 func (o *otel) close(ctx context.Context) error {
 	results := make(chan error, len(o.closers))
 	for _, closer := range o.closers {

@@ -14,7 +14,7 @@ import (
 	"github.com/postern-ai/postern/telemetry"
 )
 
-// points returns the sums of a histogram's points by the values of some attributes.
+// points returns the sums of a histogram's points. They are keyed by the values of some attributes.
 func points(m *metrics.Metric, names ...string) map[string]float64 {
 	sums := map[string]float64{}
 	for _, p := range m.GetHistogram().GetDataPoints() {
@@ -83,7 +83,7 @@ func TestResourceAndHeaders(t *testing.T) {
 	}
 }
 
-// TestSwitchedOff: no request reaches the collector.
+// TestSwitchedOff checks that no request reaches the collector.
 func TestSwitchedOff(t *testing.T) {
 	for _, variables := range [][]string{
 		{"OTEL_SDK_DISABLED", "true"}, {"OTEL_SDK_DISABLED", "TRUE"},
@@ -153,7 +153,8 @@ func TestInvalidVariables(t *testing.T) {
 	})
 }
 
-// TestCollectorDown: requests work, failures are counted and told once, and Close is bounded.
+// TestCollectorDown checks that requests work, that failures are counted and reported once, and that Close takes
+// limited time.
 func TestCollectorDown(t *testing.T) {
 	for name, collector := range map[string]func(*testing.T) string{
 		"rejects": func(t *testing.T) string {
@@ -194,16 +195,17 @@ func TestCollectorDown(t *testing.T) {
 	}
 }
 
-// TestCollectorHangs: requests do not wait for the collector, and Close gives up when its context ends.
+// TestCollectorHangs checks that requests do not wait for the collector and that Close gives up when its context
+// ends.
 func TestCollectorHangs(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections and never answers
+	l, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections but never responds
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = l.Close() })
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+l.Addr().String())
 	g := open(t, telemetry.Config{}, nil)
-	for range 3000 { // more spans than the exporter's queue holds
+	for range 3000 { // more spans than the exporter's queue can hold
 		if status, _ := g.send("GET", "/", ""); status != 200 {
 			t.Fatalf("status %d", status)
 		}

@@ -33,7 +33,7 @@ type receiver struct {
 	header   http.Header // of the last request
 }
 
-// receive starts a receiver and points the process's variables to it.
+// receive starts a receiver and points the process's variables at it.
 func receive(t *testing.T) *receiver {
 	t.Helper()
 	r := &receiver{T: t, metrics: map[string]*metrics.Metric{}, resource: map[string]string{}}
@@ -92,7 +92,7 @@ func (r *receiver) keepResource(attributes []*common.KeyValue) {
 	}
 }
 
-// finish exports all pending data, and checks that no secret of the gateway is in it.
+// finish exports all pending data and checks that it contains no secret of the gateway.
 func (r *receiver) finish(g *gateway) {
 	r.Helper()
 	g.server.Host().Wait()
@@ -108,7 +108,7 @@ func (r *receiver) finish(g *gateway) {
 	}
 }
 
-// text is a value as text.
+// text returns a value as text.
 func text(v *common.AnyValue) string {
 	switch v.Value.(type) {
 	case *common.AnyValue_StringValue:
@@ -119,7 +119,7 @@ func text(v *common.AnyValue) string {
 	}
 }
 
-// outline is a span in one line: kind, name, status and attributes, except durations, ids and ports.
+// outline returns a span on one line: kind, name, status, and attributes except durations, IDs and ports.
 func outline(s *trace.Span) string {
 	var b strings.Builder
 	b.WriteString(map[trace.Span_SpanKind]string{trace.Span_SPAN_KIND_SERVER: "server ", trace.Span_SPAN_KIND_CLIENT: "client "}[s.Kind] + s.Name)
@@ -137,7 +137,7 @@ func outline(s *trace.Span) string {
 	return b.String()
 }
 
-// attributes are a span's attributes as text.
+// attributes returns a span's attributes as text.
 func attributes(s *trace.Span) map[string]string {
 	all := map[string]string{}
 	for _, a := range s.Attributes {
@@ -146,7 +146,7 @@ func attributes(s *trace.Span) map[string]string {
 	return all
 }
 
-// requests are the spans of requests with a method and route of the data plane, and those below each of them.
+// requests returns the spans of data plane requests with a method and route, and the spans below each of them.
 func (r *receiver) requests() (servers []*trace.Span, attempts map[string][]*trace.Span) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -13,18 +13,18 @@ import (
 	"github.com/postern-ai/postern/store"
 )
 
-// scrapeTimeout bounds what a scrape asks of the store.
+// scrapeTimeout limits the store calls of a scrape.
 const scrapeTimeout = 2 * time.Second
 
-// scrape collects the metrics that are read when Prometheus asks.
+// scrape collects the metrics that are read when Prometheus scrapes.
 type scrape struct {
 	config  Config
 	parts   atomic.Pointer[server.Parts] // nil before Watch
 	budgets budgets
 }
 
-// Describe implements prometheus.Collector. Without descriptions the collector is unchecked: its metrics depend on the
-// server's parts.
+// Describe implements prometheus.Collector. It sends no descriptions, which makes the collector unchecked, because
+// its metrics depend on the server's parts.
 func (s *scrape) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
@@ -60,13 +60,13 @@ func (o output) counter(d *definition, value uint64, labels ...string) {
 	o.to <- prometheus.MustNewConstMetric(d.desc(), prometheus.CounterValue, float64(value), labels...)
 }
 
-// circuits collects the circuit breakers of the models that were called.
+// circuits collects the circuit breakers of models that have been called.
 func (o output) circuits(p *server.Parts) {
 	c := route.DecodeCircuits(p.Host.Shared())
 	for _, t := range c.Targets(&p.Config.Routing, p.Host.Clock.Now()) {
 		m := p.Config.Model(t.Model)
 		if m == nil {
-			continue // a catalog before the last reload had it
+			continue // the model was in the catalog before the last reload
 		}
 		open := 0.0
 		if t.State == "open" {
@@ -90,7 +90,7 @@ func (o output) operations(p *server.Parts) {
 	o.counter(&defPostFailures, uint64(p.Stats.PostFailures.Load()))
 }
 
-// alarms collects how late the earliest alarm is. A store that cannot answer has no such metric.
+// alarms collects how late the earliest alarm is. If the store does not respond, the metric is missing.
 func (o output) alarms(ctx context.Context, s store.Store) {
 	now, at, err := s.NextAlarm(ctx)
 	if err != nil {

@@ -18,14 +18,14 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// span is the span of an exchange. The zero value is none.
+// span is the span of an exchange. The zero value means that there is no span.
 type span struct {
 	*otel
 	trace.Span // nil: no traces
 	ctx        context.Context
 }
 
-// attemptSpan is the span of an attempt. The zero value is none.
+// attemptSpan is the span of an attempt. The zero value means that there is no span.
 type attemptSpan struct {
 	trace.Span
 	attributes []attribute.KeyValue // also those of its metrics
@@ -56,7 +56,7 @@ func callersContext(h http.Header) context.Context {
 	return propagation.TraceContext{}.Extract(context.Background(), carrier)
 }
 
-// log sets the attributes that the log line tells.
+// log sets the attributes that come from the log line.
 func (s span) log(x *observed, l *line) {
 	if s.Span == nil || !s.IsRecording() {
 		return
@@ -67,7 +67,7 @@ func (s span) log(x *observed, l *line) {
 	}
 }
 
-// end ends the span, and records the metrics of the exchange.
+// end ends the span and records the metrics of the exchange.
 func (s span) end(x *observed) {
 	if s.otel == nil {
 		return
@@ -129,7 +129,7 @@ func (s span) describeModel(x *observed) {
 	}
 }
 
-// spanName is "{operation} {model}" for a request that calls a model, else the method and the route.
+// spanName returns "{operation} {model}" for a request that calls a model, or else the method and the route.
 func spanName(x *observed) string {
 	name := methodName(x.method)
 	if _, model := x.billed(); model != "" && operations[x.done.route] != "" {
@@ -141,7 +141,7 @@ func spanName(x *observed) string {
 	return name
 }
 
-// attempt starts the span of an attempt, and passes the trace on to the provider.
+// attempt starts the span of an attempt and passes on the trace to the provider.
 func (s span) attempt(a *attempt, fetch *abi.Action) (child attemptSpan) {
 	if s.otel == nil {
 		return child
@@ -158,7 +158,8 @@ func (s span) attempt(a *attempt, fetch *abi.Action) (child attemptSpan) {
 		trace.WithAttributes(child.attributes...), trace.WithAttributes(attrRequestStream.Bool(a.fetch.Stream), attrMethod.String(fetch.Method)))
 	carrier := propagation.MapCarrier{}
 	propagation.TraceContext{}.Inject(trace.ContextWithSpan(s.ctx, child.Span), carrier)
-	// The caller's tracestate may describe its own systems. Providers are other companies: it stays here.
+	// The caller's tracestate may describe its own systems. It is not passed on, because providers are other
+	// companies.
 	fetch.Headers = append(fetch.Headers, abi.Header{Name: headerParent, Value: carrier[headerParent]})
 	return child
 }

@@ -17,15 +17,15 @@ import (
 	"github.com/postern-ai/postern/server"
 )
 
-// Config configures telemetry. OpenTelemetry is configured by the standard OTEL_* variables of the process.
+// Config configures telemetry. The standard OTEL_* environment variables configure OpenTelemetry.
 type Config struct {
 	// Version is the version of the server.
 	Version string
-	// Projects is the maximum number of projects with metrics of their budgets; 0: none.
+	// Projects is the maximum number of projects with budget metrics. If it is 0, there are none.
 	Projects int
-	// Log receives failures of exporters; default: slog.Default().
+	// Log receives messages about exporter failures. The default is slog.Default().
 	Log *slog.Logger
-	// Dropped returns the number of log lines lost, see logging.Log.Dropped; optional.
+	// Dropped returns the number of lost log lines; see logging.Log.Dropped. Optional.
 	Dropped func() uint64
 }
 
@@ -36,12 +36,12 @@ type Telemetry struct {
 	scrape       *scrape
 	otel         *otel // nil: off
 	words        words
-	usageMembers words // names of members of usages, which providers choose
+	usageMembers words // names of usage fields, which providers choose
 	catalog      atomic.Pointer[catalog]
 }
 
-// New returns telemetry. It fails if an OTEL_* variable has a value that is not supported. It does not connect: a collector
-// that is down costs only what it would have received.
+// New returns telemetry. It fails if an OTEL_* variable has an unsupported value. It does not connect, so if a
+// collector is down, only its data is lost.
 func New(ctx context.Context, c Config) (*Telemetry, error) {
 	if c.Log == nil {
 		c.Log = slog.Default()
@@ -68,7 +68,7 @@ func (t *Telemetry) Begin(_ string, r *http.Request) host.ObservedExchange { ret
 // Failed implements host.Observer.
 func (t *Telemetry) Failed(code string) { t.metrics.failures.of(t.words.of([]byte(code))).Inc() }
 
-// Close exports all pending data and ends the exporters. It gives up when ctx ends.
+// Close exports all pending data and shuts down the exporters. It gives up when ctx ends.
 func (t *Telemetry) Close(ctx context.Context) error {
 	if t.otel == nil {
 		return nil
@@ -76,5 +76,5 @@ func (t *Telemetry) Close(ctx context.Context) error {
 	return t.otel.close(ctx)
 }
 
-// goVersion returns the version of Go that built this program.
+// goVersion returns the Go version that built this program.
 func goVersion() string { return runtime.Version() }

@@ -15,7 +15,7 @@ import (
 	"github.com/postern-ai/postern/test/fakeprovider"
 )
 
-// expectSpans compares the only traced request, with its attempts in order, with outlines.
+// expectSpans compares outlines with the only traced request and its attempts in order.
 func (r *receiver) expectSpans(want string) (server *trace.Span, attempts []*trace.Span) {
 	r.Helper()
 	servers, all := r.requests()
@@ -72,7 +72,7 @@ func TestTraceOfAStreamWithAFallback(t *testing.T) {
 	}
 }
 
-// Tokens of a prompt cache are on the request's span, and only if there are some.
+// Prompt cache tokens are on the request's span, but only if there are any.
 func TestTraceOfAPromptCache(t *testing.T) {
 	g, r := traced(t)
 	g.ask("kept for an hour")
@@ -137,7 +137,8 @@ func TestTraceOfADisconnect(t *testing.T) {
 	}
 }
 
-// TestCallersTraceContext: what callers send decides which trace a request belongs to, and can do no more.
+// TestCallersTraceContext checks that the trace context of a caller decides to which trace a request belongs and has
+// no other effect.
 func TestCallersTraceContext(t *testing.T) {
 	const valid = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	for name, c := range map[string]struct {
@@ -188,7 +189,7 @@ func TestUnsampledTraces(t *testing.T) {
 	}
 }
 
-// TestWithoutTraces: headers pass as if telemetry did not exist.
+// TestWithoutTraces checks that headers are passed on as if telemetry did not exist.
 func TestWithoutTraces(t *testing.T) {
 	for _, endpoint := range []string{"", "METRICS_"} {
 		if endpoint != "" {

@@ -81,7 +81,7 @@ func New(o Options) (*Client, error) {
 	return &Client{o, base}, nil
 }
 
-// redacted returns an address without its password, if it has one despite the rules.
+// redacted returns an address without a user name and password, which it must not contain.
 func redacted(text string) string {
 	if _, after, found := strings.Cut(text, "@"); found {
 		return "…@" + after

@@ -85,7 +85,7 @@ func (p *page) providerLinks(text catalogText, c *config.Config) {
 	p.text(strings.Join(links, " · "))
 }
 
-// providerSection writes the section with a provider's models. A provider without models has no table.
+// providerSection writes the section with a provider's models. A provider without models has no section.
 func (p *page) providerSection(text catalogText, of *providerText, c *config.Config) {
 	var rows [][]string
 	var more, sources []string

@@ -17,7 +17,7 @@ import (
 // searched are the folders whose programs speak HTTP to callers, providers and each other.
 var searched = []string{"core", "host", "server", "control", "telemetry", "worker"}
 
-// unsearched are folders in them whose names are not headers.
+// unsearched are folders in them that use such names for other things.
 var unsearched = []string{"testdata", "test", "web", "governor"}
 
 var (

@@ -1,4 +1,4 @@
-// Code and tables that are wider than the page get the focus, so that people without a mouse can scroll them.
+// Makes code and tables that are wider than the page focusable, so people without a mouse can scroll them.
 const observer = new ResizeObserver((entries) => {
   for (const { target } of entries) {
     if (target.scrollWidth > target.clientWidth) target.tabIndex = 0

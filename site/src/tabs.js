@@ -1,4 +1,5 @@
-// Tabs of code blocks: one language is shown, and the choice holds for all pages. Without scripts, all blocks are shown.
+// Tabs for code blocks. One language is shown, and the choice applies to all pages. Without scripts, all blocks are
+// shown.
 const KEY = 'postern-docs-language'
 
 /** Shows the tab of a label in each group that has it. */
@@ -18,11 +19,11 @@ function show(label) {
 function choose(tab) {
   const top = tab.getBoundingClientRect().top
   show(tab.textContent)
-  // Groups above may have another height now; the chosen tab stays where it was.
+  // Groups above may have changed their height, so the chosen tab is scrolled back to where it was.
   window.scrollBy({ top: tab.getBoundingClientRect().top - top, behavior: 'instant' })
   try {
     localStorage.setItem(KEY, tab.textContent)
-  } catch {} // the browser keeps nothing: the choice holds for this page
+  } catch {} // the browser does not store anything, so the choice applies only to this page
 }
 
 function move(event) {

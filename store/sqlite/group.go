@@ -215,7 +215,7 @@ func (s *Store) notify() {
 	}
 }
 
-// pending returns the changes to an object that may not be durable yet, oldest first.
+// pending returns the changes to an object that might not be durable yet, oldest first.
 func (s *Store) pending(e *entry) (flushing, open *change) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

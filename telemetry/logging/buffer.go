@@ -8,7 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// maxBuffered is the number of bytes that wait for a slow destination, about 3,000 lines. Beyond it lines are dropped.
+// maxBuffered is the maximum number of bytes that wait for a slow destination, which is about 3,000 lines. Beyond
+// that, lines are dropped.
 const maxBuffered = 1 << 20
 
 // buffer passes lines to a writer in the background.
@@ -34,7 +35,8 @@ func (b *buffer) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// add takes one line, with its line break, in two parts. It does not block, except on the destination after close.
+// add takes one line, including its line break, in two parts. It does not block, except on the destination after
+// close.
 func (b *buffer) add(head, tail []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -67,11 +69,12 @@ func (b *buffer) notify() {
 	}
 }
 
-// run writes until close. One write carries all lines that wait. notice makes the line that tells the number of lost ones.
+// run writes until the buffer is closed. Each write contains all waiting lines. notice returns a line that reports
+// the number of lost lines.
 func (b *buffer) run(notice func(lost uint64) []byte) {
 	defer close(b.done)
 	var spare []byte
-	var unreported uint64 // lines lost whose notice could not be written
+	var unreported uint64 // lost lines whose notice could not be written
 	for range b.wake {
 		b.mu.Lock()
 		batch, lost, closed := b.pending, b.lost, b.closed
@@ -91,8 +94,9 @@ func (b *buffer) run(notice func(lost uint64) []byte) {
 	}
 }
 
-// write writes lines and counts the lines that the destination does not take, and returns their number: a log that cannot be
-// written must not stop the server. A line that is written in part counts as lost.
+// write writes lines. It counts the lines that the destination does not accept and returns their number instead of an
+// error, because a log that cannot be written must not stop the server. A line that is written only in part counts as
+// lost.
 func (b *buffer) write(lines []byte) (lost uint64) {
 	if len(lines) == 0 {
 		return 0

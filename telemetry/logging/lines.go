@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// Lines returns a writer for host.Options.Log and for log.SetOutput, to which the control plane logs. Each Write is one
-// line: a JSON object that starts with its level, or a text, which becomes the message of a warning. Under the JSON format a
-// JSON line passes unchanged, with timeMs added if it has none; otherwise its members become attributes. Line breaks inside
-// a line cannot start a new one.
+// Lines returns a writer for host.Options.Log and for log.SetOutput, to which the control plane logs. Each Write is
+// one line. It is a JSON object that starts with its level, or text, which becomes the message of a warning. In the
+// JSON format, a JSON line is passed on unchanged, except that timeMs is added if it is missing. In the text format,
+// its fields become attributes. Line breaks inside a line cannot start a new one.
 func Lines(logger *slog.Logger) io.Writer {
 	h, _ := logger.Handler().(handler)
 	return &lines{logger.Handler(), h}
@@ -21,10 +21,10 @@ func Lines(logger *slog.Logger) io.Writer {
 
 type lines struct {
 	to  slog.Handler
-	own handler // zero if to is of another package
+	own handler // zero if to comes from another package
 }
 
-// Write implements io.Writer. It returns no error: nobody could report it.
+// Write implements io.Writer. It never returns an error, because nothing could report it.
 func (l *lines) Write(p []byte) (int, error) {
 	line := bytes.TrimSuffix(p, []byte("\n"))
 	word, rest, ok := cutLevel(line)
@@ -52,7 +52,7 @@ func (l *lines) handle(r slog.Record) {
 	}
 }
 
-// pass writes a JSON line. rest is what follows its level, with the line break.
+// pass writes a JSON line. rest is everything after the level, including the line break.
 func (l *lines) pass(level slog.Level, rest []byte) {
 	head := append(append(append(make([]byte, 0, 64), levelPrefix...), words[level]...), '"')
 	if !bytes.HasPrefix(rest, []byte(`,"timeMs":`)) {
@@ -78,7 +78,8 @@ func cutLevel(line []byte) (word, rest []byte, ok bool) {
 	return after[:end], rest, rest[0] == ',' || rest[0] == '}'
 }
 
-// record makes a record of a JSON line: its message, or "request", and the other members as attributes.
+// record converts a JSON line to a record. The record has the line's message, or "request", and the other fields as
+// attributes.
 func record(level slog.Level, line []byte) slog.Record {
 	r := slog.NewRecord(time.Now(), level, "", 0)
 	d := json.NewDecoder(bytes.NewReader(line))
@@ -108,7 +109,7 @@ func record(level slog.Level, line []byte) slog.Record {
 	return r
 }
 
-// plain returns a JSON value as text: strings decoded, others as they are.
+// plain returns a JSON value as text. Strings are decoded, and other values are unchanged.
 func plain(value json.RawMessage) string {
 	var s string
 	if json.Unmarshal(value, &s) == nil {

@@ -1,5 +1,6 @@
-// Package logging writes the log of a server: records of log/slog, and the lines of the gateway and the control plane, which
-// are JSON already, in one format with the same field names. Writing never blocks: lines wait in a bounded buffer.
+// Package logging writes the log of a server in one format with consistent field names. The log consists of log/slog
+// records and of lines from the gateway and the control plane, which are already JSON. Writing never blocks: lines
+// wait in a bounded buffer.
 package logging
 
 import (
@@ -21,8 +22,8 @@ var levels = map[string]slog.Level{
 	"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError,
 }
 
-// New returns a log that writes to w. level is debug, info, warn or error; empty is info. format is json or text; empty is
-// json. Lines are buffered: call Close before the process ends.
+// New returns a log that writes to w. level is debug, info, warn or error; empty means info. format is json or text;
+// empty means json. Lines are buffered, so call Close before the process ends.
 func New(level, format string, w io.Writer) (*Log, error) {
 	least, ok := levels[level]
 	if !ok && level != "" {
@@ -43,7 +44,7 @@ func New(level, format string, w io.Writer) (*Log, error) {
 	return &Log{b, slog.New(handler{Handler: to(b), buffer: b, raw: format != "text"})}, nil
 }
 
-// notice returns the line that tells the number of lost ones.
+// notice returns a line that reports the number of lost lines.
 func notice(to func(io.Writer) slog.Handler, lost uint64) []byte {
 	var line bytes.Buffer
 	slog.New(to(&line)).Error("lines were dropped: the log's destination was too slow or failed", "code", "log_lines_dropped", "lines", lost)
@@ -53,15 +54,15 @@ func notice(to func(io.Writer) slog.Handler, lost uint64) []byte {
 // Logger returns the logger. Lines recognizes its handler.
 func (l *Log) Logger() *slog.Logger { return l.logger }
 
-// Close writes the lines that are still buffered and returns when the destination has them, or with ctx's error. Later
-// lines are written without a buffer.
+// Close writes the lines that are still buffered. It returns when the destination has them, or with the error of ctx.
+// Later lines are written without a buffer.
 func (l *Log) Close(ctx context.Context) error { return l.buffer.close(ctx) }
 
-// Dropped returns the number of lines lost because the destination was too slow or failed. A line of the log tells it too,
-// as soon as the destination takes one.
+// Dropped returns the number of lines lost because the destination was too slow or failed. A line in the log also
+// reports it as soon as the destination accepts one.
 func (l *Log) Dropped() uint64 { return l.buffer.dropped.Load() }
 
-// rename gives records the field names of the gateway's lines.
+// rename gives records the same field names as the gateway's lines.
 func rename(groups []string, a slog.Attr) slog.Attr {
 	if len(groups) > 0 {
 		return a
@@ -82,7 +83,7 @@ func rename(groups []string, a slog.Attr) slog.Attr {
 type handler struct {
 	slog.Handler
 	buffer *buffer
-	raw    bool // lines that are JSON pass unchanged
+	raw    bool // lines that are JSON are passed on unchanged
 }
 
 // WithAttrs implements slog.Handler.

@@ -177,7 +177,7 @@ func TestASlowDestinationBlocksNobody(t *testing.T) {
 	}
 	w, written := logging.Lines(l.Logger()), 0
 	var callers sync.WaitGroup
-	for range 8 { // 8 × 4000 lines of 130 bytes are more than the buffer holds
+	for range 8 { // 8 × 4000 lines of 130 bytes is more than the buffer can hold
 		callers.Go(func() {
 			for range 4000 {
 				fmt.Fprint(w, gatewayLine)
@@ -245,11 +245,11 @@ func TestPassingALineAllocatesNothing(t *testing.T) {
 	}
 }
 
-// gone is a destination that takes a part of what it gets, until it works.
+// gone is a destination that accepts only a part of each write until it is repaired.
 type gone struct {
 	stuck
 	works atomic.Bool
-	tried chan struct{} // a token per write that failed
+	tried chan struct{} // one token per failed write
 }
 
 func (g *gone) Write(p []byte) (int, error) {
@@ -260,8 +260,8 @@ func (g *gone) Write(p []byte) (int, error) {
 	return len(p) / 2, io.ErrClosedPipe
 }
 
-// TestADestinationThatFails: lines that it does not take are counted, one that it takes in part too, and its log tells their number
-// when it works again.
+// TestADestinationThatFails checks that lines that a destination does not accept, or accepts only in part, are
+// counted. The log reports their number once the destination works again.
 func TestADestinationThatFails(t *testing.T) {
 	g := &gone{stuck: stuck{release: make(chan struct{})}, tried: make(chan struct{}, 10)}
 	close(g.release)

@@ -9,9 +9,9 @@ import (
 	"syscall/js"
 )
 
-// lean passes bodies between the library and a handler without the library's streams. These leave 20 KB of
-// callbacks and buffers behind with each request. That does not matter in an instance per request, for which
-// they were made, but this instance stays. Responses here are small and complete anyway.
+// lean passes bodies between the library and a handler without the library's streams. The streams leave behind 20 KB
+// of callbacks and buffers with each request. That does not matter with one instance per request, for which they were
+// designed, but this instance stays. Responses here are small and complete anyway.
 func lean(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if body, ok := r.Body.(interface{ GetRawJSBody() js.Value }); ok {
@@ -32,7 +32,7 @@ type response struct {
 // Write never fails.
 func (r *response) Write(data []byte) (int, error) { return r.body.Write(data) }
 
-// value is the body as an argument of the JavaScript Response.
+// value returns the body as an argument for the JavaScript Response.
 func (r *response) value() js.Value {
 	if r.body.Len() == 0 {
 		return js.Null()
@@ -46,7 +46,7 @@ type requestBody struct {
 	rest           []byte
 }
 
-// Read returns bytes of the last chunk, or waits for the next chunk.
+// Read returns bytes of the last chunk or waits for the next one.
 func (b *requestBody) Read(p []byte) (int, error) {
 	if b.reader.IsUndefined() {
 		b.reader = b.stream.Call("getReader")

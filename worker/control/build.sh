@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compiles the control plane into build/control: app.wasm, its JavaScript glue and the static assets.
+# Builds the control plane in build/control: app.wasm, its JavaScript glue and the static assets.
 #   build.sh LIMIT     the most bytes that app.wasm may have, gzipped
 set -euo pipefail
 cd "$(dirname "$0")/../.."

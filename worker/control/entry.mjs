@@ -1,12 +1,11 @@
-// The control Worker's entry: one Go instance serves all of an isolate's requests.
+// The entry of the control Worker. One Go instance serves all requests of an isolate.
 //
-// An instance per request, as the library generates it, costs 9 ms of CPU and 6 MB each, without a limit on
-// their number. One instance is correct because a request only waits for its own promises. Go runs when
-// JavaScript calls into it on behalf of one request, until every goroutine waits again. So a goroutine is
-// woken by its own request's promises, and its I/O is made on behalf of that request, provided that requests
-// share no channel, no timer and no lock that is held across I/O. They do not.
-// A pool with a queue would be wrong here: a queued request would wait for another request, and the platform
-// treats a request without I/O of its own as hung.
+// The library generates one instance per request. Each costs 9 ms of CPU and 6 MB, and their number has no limit. One
+// instance is correct because a request only waits for its own promises. Go runs when JavaScript calls into it on
+// behalf of one request, until every goroutine waits again. A goroutine is therefore woken by its own request's
+// promises, and its I/O is made on behalf of that request. This requires that requests do not share channels, timers,
+// or locks that are held across I/O, and they do not. A pool with a queue would be wrong here: a queued request would
+// wait for another request, and the platform treats a request without its own I/O as hung.
 import '../../build/control/wasm_exec.js'
 import module from '../../build/control/app.wasm'
 import { withAddress } from './address.mjs'
@@ -35,7 +34,7 @@ export default {
   },
 }
 
-// Returns the instance to use. An instance that ended or outgrew its memory is replaced; it finishes the
+// Returns the instance to use. An instance that has ended or outgrown its memory is replaced, but finishes the
 // requests that it already has.
 function running(env) {
   if (current === undefined || current.ended || current.memory.buffer.byteLength > MEMORY_CEILING_BYTES) {
@@ -60,7 +59,7 @@ class Instance {
     const instance = new WebAssembly.Instance(module, { ...go.importObject, workers })
     this.memory = instance.exports.mem
     go.exit = (code) => this.#end(`exit code ${code}`)
-    // A trap leaves the program in an inconsistent state: it must not continue.
+    // A trap leaves the program in an inconsistent state, so it must not continue.
     const resume = go._resume
     go._resume = () => {
       try {
@@ -70,7 +69,8 @@ class Instance {
         throw error
       }
     }
-    // Runs main until it waits, before this returns, so no request waits for the start on behalf of another.
+    // Runs main until it waits. That happens before this returns, so no request waits for a start on behalf of
+    // another request.
     go.run(instance, { env, binding: this.#binding, ...helpers(env) })
     if (!ready) throw new Error('the Go program did not start')
   }
@@ -92,7 +92,7 @@ class Instance {
     })
   }
 
-  // After its start, the program ends only by a fault that no handler can recover from, such as a stack
+  // Once started, the program ends only because of a fault from which no handler can recover, such as a stack
   // overflow or exhausted memory. Its pending requests would otherwise wait forever.
   #end(cause) {
     this.ended = true
@@ -112,8 +112,8 @@ function helpers(env) {
   }
 }
 
-// Sends a command to an object near region and returns its reply. It is not retried: a commit that succeeded
-// would conflict with itself.
+// Sends a command to an object near region and returns its reply. It does not retry, because a commit that has
+// succeeded would conflict with itself.
 async function callObject(env, binding, name, region, command) {
   const namespace = env[binding]
   const id = namespace.idFromName(name)
@@ -130,7 +130,7 @@ async function callObject(env, binding, name, region, command) {
   return new Uint8Array(await response.arrayBuffer())
 }
 
-// Returns a file of build.sh's folder assets, or null if there is none. The names need no escaping.
+// Returns a file from the folder "assets" of build.sh, or null if there is none. The names need no escaping.
 async function readAsset(assets, name) {
   const response = await assets.fetch(`http://assets/${name}`, { signal: AbortSignal.timeout(CALL_TIMEOUT_MS) })
   if (response.status === 200) return new Uint8Array(await response.arrayBuffer())
@@ -139,7 +139,7 @@ async function readAsset(assets, name) {
   throw new Error(`unexpected status ${response.status}`)
 }
 
-// Returns the body of a 200 of at most maxBytes, or throws.
+// Returns the body of a 200, which has at most maxBytes, or throws.
 async function fetchSmall(url, maxBytes) {
   const response = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(FETCH_TIMEOUT_MS) })
   if (response.status !== 200 || response.body === null) {

@@ -11,7 +11,7 @@ import (
 	"github.com/postern-ai/postern/control"
 )
 
-// fetch is control.Config.Fetch. entry.mjs sets its timeout, as for calls to objects.
+// fetch is control.Config.Fetch. entry.mjs sets its timeout, as it does for calls to objects.
 func fetch(_ context.Context, url string) ([]byte, error) {
 	body, err := await(helper("fetchSmall").Invoke(url, control.MaxFetchBytes))
 	if err != nil {
@@ -20,7 +20,7 @@ func fetch(_ context.Context, url string) ([]byte, error) {
 	return bytesToGo(body), nil
 }
 
-// seal is control.Config.Seal, by WebCrypto.
+// seal is control.Config.Seal. It uses WebCrypto.
 func seal(_ context.Context, key []byte, additionalData string, plaintext []byte) ([]byte, error) {
 	sealed, err := await(helper("seal").Invoke(bytesToJS(key), bytesToJS([]byte(additionalData)), bytesToJS(plaintext)))
 	if err != nil {
@@ -29,7 +29,7 @@ func seal(_ context.Context, key []byte, additionalData string, plaintext []byte
 	return bytesToGo(sealed), nil
 }
 
-// files is control.Config.Files, by the deployment's static assets. Without their binding there are none.
+// files is control.Config.Files. It reads the deployment's static assets. Without the binding, there are none.
 func files() func(context.Context, string) ([]byte, error) {
 	read := helper("readAsset")
 	return func(_ context.Context, name string) ([]byte, error) {
@@ -47,7 +47,8 @@ func files() func(context.Context, string) ([]byte, error) {
 	}
 }
 
-// exports is control.Config.Exports: it writes to the R2 bucket bound as EXPORTS. Nil without the binding.
+// exports returns control.Config.Exports, which writes to the R2 bucket bound as EXPORTS. It returns nil without the
+// binding.
 func exports() func(context.Context, string, []byte) error {
 	put := helper("putExport")
 	if put.IsUndefined() {
@@ -61,7 +62,7 @@ func exports() func(context.Context, string, []byte) error {
 	}
 }
 
-// sleep is control.Config.Sleep, by a timer of the request that Go runs for; see objects.Call.
+// sleep is control.Config.Sleep. It uses a timer of the request on whose behalf Go runs; see objects.Call.
 func sleep(_ context.Context, d time.Duration) error {
 	_, err := await(helper("sleep").Invoke(d.Milliseconds()))
 	return err

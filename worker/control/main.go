@@ -68,7 +68,7 @@ func access() control.Access {
 	}
 }
 
-// hourly never fails: on an error the library would end the program, and with it the requests in flight.
+// hourly never fails, because the library would end the program on an error, and with it the requests in flight.
 func hourly(ctx context.Context, service *control.Service) error {
 	defer func() {
 		if recover() != nil {
@@ -81,13 +81,13 @@ func hourly(ctx context.Context, service *control.Service) error {
 	return nil
 }
 
-// misconfigured ends the program; entry.mjs responds in its place.
+// misconfigured ends the program. entry.mjs responds instead.
 func misconfigured(problem string) {
 	control.LogFailure("", fault.Misconfigured.Code(), problem)
 	os.Exit(1)
 }
 
-// parsedCatalog is the catalog with the operator's overlay, which must be valid.
+// parsedCatalog returns the catalog with the operator's overlay, which must be valid.
 func parsedCatalog() *config.Config {
 	overlay := abi.Header{Name: config.EnvCatalog, Value: cloudflare.Getenv(config.EnvCatalog)}
 	parsed, problem := config.Parse(abi.Config{Catalog: catalog.Default, Env: []abi.Header{overlay}})

@@ -18,19 +18,19 @@ var bindings = map[abi.Class]string{
 	abi.ClassDirectory: "DIRECTORY",
 }
 
-// objects is control.Objects by entry.mjs's callObject. The library's own stub has no location hint, and an
-// object never moves from the place of its first call, which for a project's objects is made here. It also
-// leaves callbacks and a buffer behind with each call, see lean.
+// objects implements control.Objects with callObject of entry.mjs. The library's own stub does not support location
+// hints. An object never moves from the place of its first call, and for a project's objects, that call is made here.
+// The stub also leaves behind callbacks and a buffer with each call; see lean.
 type objects struct{ call js.Value }
 
 func newObjects() objects { return objects{helper("callObject")} }
 
-// helper is one of entry.mjs's functions; undefined if this deployment does not have it.
+// helper returns a function of entry.mjs. It is undefined if this deployment does not have it.
 func helper(name string) js.Value { return js.Global().Get("context").Get(name) }
 
-// Call ignores ctx: the platform ends a request's I/O with the request, and entry.mjs sets the timeout of a
-// call. This program must not use Go timers: the runtime would set one on behalf of an arbitrary request, and
-// it would end with that request.
+// Call ignores ctx, because the platform ends a request's I/O with the request, and entry.mjs sets the timeout of a
+// call. This program must not use Go timers. The runtime would set a timer on behalf of an arbitrary request, and the
+// timer would end with that request.
 func (o objects) Call(_ context.Context, class abi.Class, name, region string, command []byte) ([]byte, error) {
 	binding, ok := bindings[class]
 	if !ok {
@@ -43,7 +43,7 @@ func (o objects) Call(_ context.Context, class abi.Class, name, region string, c
 	return bytesToGo(reply), nil
 }
 
-// await parks the goroutine until a promise is settled, and releases all its resources.
+// await parks the goroutine until a promise is settled. It releases all of its own resources.
 func await(promise js.Value) (js.Value, error) {
 	var (
 		value   js.Value

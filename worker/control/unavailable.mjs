@@ -1,5 +1,5 @@
-// A copy of fault.Unavailable for when the Go program does not run. The core's tests write
-// testdata/abi/lastresort.json, which keeps both in sync.
+// A copy of fault.Unavailable for when the Go program does not run. testdata/abi/lastresort.json, which the core's
+// tests write, keeps the two in sync.
 export const UNAVAILABLE = {
   status: 503,
   headers: { 'content-type': 'application/json', 'cache-control': 'private, no-store' },

@@ -13,7 +13,7 @@ import type { Answer, Tasks } from './tasks.ts'
 const FIRST_CHUNK_BYTES = 16 << 10
 // A result that would waste more than this of its backing buffer is copied.
 const SLACK_BYTES = 1 << 10
-// The server drains this much of an unread body. Beyond it the server closes the connection, and a client that is still
+// The server drains this much of an unread body. Beyond that, it closes the connection, and a client that is still
 // sending never sees the response.
 const SERVER_DRAINS_BYTES = 64 << 10
 
@@ -63,9 +63,9 @@ export class RequestBody {
 }
 
 /**
- * Reads a body whose declared length is within the limit in one platform call, which takes a fifth of the time of a
- * reader. Returns undefined if the body must be read in chunks, because its length is unknown, or because
- * the declared length is that of its compressed form.
+ * If the declared length of a body is within the limit, reads the body in one platform call, which takes a fifth of
+ * the time of a reader. Returns undefined if the body must be read in chunks because its length is too large or
+ * unknown, or the declared length is that of its compressed form.
  */
 export function readDeclared(message: Request | Response, limit: number): Promise<ArrayBuffer> | undefined {
   const { headers } = message
@@ -77,7 +77,7 @@ export function readDeclared(message: Request | Response, limit: number): Promis
 /**
  * Reads a body of at most limit bytes. Returns undefined, and drains the rest, if the body is longer. The hint, from
  * content-length, only sizes the first buffer. With onBytes, which is called after every non-empty read, each read
- * returns the available bytes; without it, each read fills a buffer, which takes fewer turns.
+ * returns the available bytes. Without it, each read fills a buffer, which takes fewer turns.
  */
 export async function readBody(
   body: ReadableStream<Uint8Array> | null,
@@ -87,7 +87,7 @@ export async function readBody(
 ): Promise<Bytes | undefined> {
   if (body === null) return NO_BYTES
   const reader = body.getReader({ mode: 'byob' })
-  // One byte more than the limit, to detect a longer body.
+  // One byte more than the limit, to detect a body that is longer.
   let buffer: Bytes = new Uint8Array(Math.min(limit, hint > 0 ? hint : FIRST_CHUNK_BYTES) + 1)
   let length = 0
   for (;;) {
@@ -95,7 +95,7 @@ export async function readBody(
     const least = onBytes === undefined ? space.length : 1
     const { done, value } = (await reader.readAtLeast(least, space)) as ReadResult
     if (value === undefined) throw new Error('the body was canceled')
-    buffer = new Uint8Array(value.buffer) // the read detached the old one
+    buffer = new Uint8Array(value.buffer) // the read has detached the old one
     length += value.length
     if (length > limit) {
       await drain(reader)
@@ -107,8 +107,8 @@ export async function readBody(
   }
 }
 
-// The unread request body, if the response must wait until it is drained. Measured: the body property makes a stream object,
-// so it comes last.
+// The unread request body if the response must wait until it is drained. The body property is checked last because,
+// as measured, it creates a stream object.
 function undrained(request: Request): ReadableStream<Uint8Array> | undefined {
   const length = request.headers.get('content-length')
   if (length !== null && Number(length) <= SERVER_DRAINS_BYTES) return undefined

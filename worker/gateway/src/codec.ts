@@ -1,5 +1,5 @@
-// The primitives of the wire between the core and this host: the types that core/abi/wire.schema explains. abi.ts has the
-// messages.
+// The primitives of the wire between the core and this host. core/abi/wire.schema explains these types, and abi.ts
+// has the messages.
 
 export type Bytes = Uint8Array<ArrayBuffer>
 
@@ -16,7 +16,7 @@ export class MalformedError extends Error {
   }
 }
 
-// Measured: up to these lengths a loop is faster than TextEncoder and TextDecoder.
+// Measured: up to these lengths, a loop is faster than TextEncoder and TextDecoder.
 const SHORT_DECODE = 16
 const SHORT_ENCODE = 48
 const decoder = new TextDecoder('utf-8', { fatal: false, ignoreBOM: true })
@@ -56,7 +56,7 @@ export class Reader {
       const byte = this.bytes[this.pos++] as number
       value += (byte & 0x7f) * scale
       if (byte < 0x80) {
-        // An encoding longer than needed is malformed: every value has one form.
+        // An encoding that is longer than necessary is malformed, because every value has exactly one form.
         if ((byte === 0 && i > 0) || value > Number.MAX_SAFE_INTEGER) break
         return value
       }
@@ -202,8 +202,8 @@ export class Writer {
     const units = value.length
     this.room(units * 3 + 8)
     if (units <= SHORT_ENCODE && this.asciiText(value)) return
-    // The length comes first but is known only afterwards. Reserve room for the length of an ASCII text, and move the
-    // bytes in the rare case that it takes more.
+    // The length comes first but is known only afterwards. This reserves room for the length of an ASCII text and
+    // moves the bytes in the rare case that the length takes more.
     const guess = uintSize(units)
     const start = this.length + guess
     const { written } = encoder.encodeInto(value, this.bytes.subarray(start))

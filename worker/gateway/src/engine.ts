@@ -31,8 +31,8 @@ interface CoreExports extends Record<Call, (size: number) => number> {
 
 /**
  * The core: one WebAssembly instance per isolate, shared by all exchanges and objects. Calls are synchronous, so they
- * never overlap. An instance that trapped or outgrew its memory limit is replaced before the next call; only the failed
- * call is lost.
+ * never overlap. An instance that has trapped or outgrown its memory limit is replaced before the next call. Only the
+ * failed call is lost.
  */
 export class Engine {
   protected exports: CoreExports | undefined

@@ -21,8 +21,9 @@ import { type Lifetime, Working } from './working.ts'
 const NO_FIELDS: Fields = []
 
 /**
- * The loop of one exchange: step, carry out the actions, step with their results. Events are stepped one at a time in
- * order of arrival. Results available immediately (memory, buffers) are stepped in the same turn.
+ * The loop of one exchange: it steps, carries out the actions, and steps with their results. Events are processed one
+ * at a time in order of arrival. Results that are available immediately (memory, buffers) are processed in the same
+ * turn.
  */
 export class Exchange {
   private readonly incoming: Incoming
@@ -93,7 +94,7 @@ export class Exchange {
   private endIfOver(): void {
     const { tasks, response } = this.actions
     if (tasks.size > 0) return
-    // Without actions in flight or a response, no further event can arrive.
+    // If there is neither an action in flight nor a response, no further event can arrive.
     if (!response.started) this.fail('the core never responded to the caller')
     if (!this.working.idle) return
     this.actions.flight.land(FLIGHT_FAILED, NO_BYTES)

@@ -46,9 +46,9 @@ export interface Sink {
 }
 
 /**
- * One fetch: its request, four timeouts and response. A streamed one is cut when it is aborted. Any other is abandoned, and
- * the platform cuts it at the end of the exchange: measured, an AbortController costs a tenth of a bare proxy's request, and
- * the provider bills a whole response anyway.
+ * One fetch: its request, four timeouts and response. A streaming fetch is cut when it is aborted. Any other is
+ * abandoned, and the platform cuts it at the end of the exchange. According to measurements, an AbortController would
+ * cost a tenth of a bare proxy's request, and the provider bills the complete response anyway.
  */
 export class Fetch {
   private readonly controller: AbortController | undefined
@@ -152,8 +152,8 @@ export class Fetch {
     return readBody(response.body, action.limit, lengthHint(response.headers), idle)
   }
 
-  // Delivers available bytes, also the last ones before the connection breaks or a timeout cuts it. The end waits only while the
-  // fetch is paused, so a client that stops reading cannot hold up the exchange.
+  // Delivers available bytes, including the last ones before the connection breaks or a timeout cuts it. The end
+  // waits only while the fetch is paused, so a client that stops reading cannot hold up the exchange.
   private async pump(response: Response): Promise<void> {
     const { action } = this
     if (response.body === null) return
@@ -167,15 +167,15 @@ export class Fetch {
     }
   }
 
-  // The sink also takes a chunk for as long as it pauses the fetch.
+  // While the sink pauses the fetch, it counts as still taking the chunk.
   private take(data: Bytes): Promise<void> | undefined {
     const room = this.sink.chunk(data)
     const { resumed } = this
     return resumed === undefined ? room : resumed.then(() => room)
   }
 
-  // Bytes that arrive while the client takes the last chunk are delivered together. A slow client stops the reading, which
-  // also pauses the idle timeout.
+  // Bytes that arrive while the client takes the last chunk are delivered together. A slow client stops the reading,
+  // which also stops the idle timeout.
   private async read(reader: ReadableStreamBYOBReader, pieces: Pieces): Promise<void> {
     const { action } = this
     let buffer = new Uint8Array(CHUNK_BYTES)
@@ -257,7 +257,7 @@ export class FetchActions {
   private async send(fetch: Fetch, action: Action, task: Task): Promise<void> {
     const { id } = action
     const sent = this.exchange.buffers.body(action.body)
-    action.body = [] // its parts would keep a replaced core's memory
+    action.body = [] // its parts would keep the memory of a replaced core alive
     const { fault, status, headers, body } = await fetch.send(sent)
     if (!this.isOpen(task)) return
     if (fault === 0 && status === 0) return this.push(EVENT_END, id, 0)
@@ -266,12 +266,12 @@ export class FetchActions {
     this.push(EVENT_RESPONSE, id, status, body, headers)
   }
 
-  // A late result of a canceled fetch is dropped: its ID and buffer may have been reused.
+  // A late result of a canceled fetch is dropped, because its ID and buffer may have been reused.
   private isOpen(task: Task): boolean {
     return this.exchange.tasks.find(task.id) === task
   }
 
-  // Followers do not wait for the leader's client, unless it is far behind.
+  // Followers do not wait for the leader's client unless it is far behind.
   private room(): Promise<void> | undefined {
     const { stream } = this.exchange.response
     if (stream === undefined || (this.exchange.flight.waiting > 0 && stream.behind < MAX_BEHIND_BYTES)) return undefined

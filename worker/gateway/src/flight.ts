@@ -16,8 +16,8 @@ import type { CallerResponse } from './response.ts'
 import type { Answer, Tasks } from './tasks.ts'
 import type { Working } from './working.ts'
 
-// The platform can end a request's work without notice, for example 30 s after its client disconnected. Its flight would
-// then never land, so followers look whether the leader responds.
+// The platform can end a request's work without notice, for example 30 s after its client has disconnected. Its
+// flight would then never land, so followers check whether the leader still responds.
 const LOOK_MS = 1000
 const DEAD_MS = 3000
 
@@ -28,9 +28,10 @@ export interface Piece {
 }
 
 /**
- * A request that several exchanges of the isolate share; core/abi/wire.schema defines it. It holds no I/O object of any
- * request. One request resolves promises that another awaits. Each awaits only promises that it has made itself: the
- * platform drops the continuations of a promise whose request has ended, in whichever request they are.
+ * A request that several exchanges of the isolate share; core/abi/wire.schema defines it. It does not hold I/O
+ * objects of any request. One request resolves promises that another one awaits. Each request awaits only promises
+ * that it has made itself, because the platform drops all continuations of a promise whose request has ended, even
+ * continuations in other requests.
  */
 export class Flight {
   followers = 0
@@ -151,7 +152,7 @@ export class Flights {
 /** An exchange's part in a flight, as its leader or a follower. */
 export class Seat {
   private read = 0
-  // Published by a leader; 0: none.
+  // The buffer that a leader publishes; 0: none.
   private buffer = 0
   private timer: number | null = null
   private readonly flights: Flights
@@ -254,7 +255,7 @@ export class FlightActions {
     void this.exchange.tasks.start(action, (answer) => this.next(answer))
   }
 
-  // A slow client slows its own exchange only.
+  // A slow client slows down only its own exchange.
   private async next(answer: Answer): Promise<void> {
     await this.exchange.response.stream?.drained
     const { seat } = this

@@ -24,7 +24,7 @@ export class Isolate {
   readonly memory = new MemoryCache()
   readonly flights = new Flights()
   private readonly pinned = new Pinned()
-  // The core's shared blob, from the latest step of any exchange.
+  // The core's shared blob from the latest step of any exchange.
   private shared: Bytes = NO_BYTES
 
   constructor(engine: Engine, colo = new Colo()) {

@@ -4,7 +4,7 @@ import { type Action, LOG_INFO } from './abi.ts'
 type Subject = { requestId: string; message?: string } | { object: string }
 
 /**
- * Logs a failure of this host as a code and the error's class. The error's text is omitted, because it can contain a
+ * Logs a failure of this host as a code and the error's class. The error message is omitted, because it can contain a
  * URL, a header or request data.
  */
 export function logFailure(code: string, subject: Subject, error?: unknown): void {

@@ -16,14 +16,16 @@ interface Entry {
 }
 
 /**
- * A memory cache from key to bytes, bounded in bytes, with least-recently-used eviction. Only the core's actions use it.
+ * A memory cache from keys to bytes. Its size in bytes is limited, and it evicts the least recently used entries.
+ * Only the core's actions use it.
  *
- * The order of use is a linked list rather than the Map's own order. V8 keeps deleted keys in a Map's hash chains until it
- * rehashes, so deleting and setting a hot key at every read makes each of its lookups longer.
+ * The order of use is a linked list rather than the Map's own order. V8 keeps deleted keys in a Map's hash chains
+ * until it rehashes, so deleting and setting a hot key on every read would make each of its lookups longer.
  */
 export class MemoryCache {
   private readonly entries = new Map<string, Entry>()
-  // A ring: the anchor's newer neighbor is the least recently used entry, its older one the most recently used.
+  // The list is a ring. The anchor's newer neighbor is the least recently used entry, and its older neighbor is the
+  // most recently used one.
   private readonly anchor = anchor()
   private bounds: Bounds = { memoryBytes: 0, memoryEntryBytes: 0, memoryOverheadBytes: 0 }
   private used = 0
@@ -41,7 +43,7 @@ export class MemoryCache {
     const entry = this.entries.get(key)
     if (entry === undefined) return undefined
     const now = clock.now()
-    // A clock that jumped back must not extend an entry's life.
+    // A clock that has jumped back must not extend the life of an entry.
     if (now >= entry.expiresMs || now < entry.storedMs) {
       this.remove(key)
       return undefined

@@ -47,7 +47,7 @@ export class StoredObject {
   async ring(): Promise<void> {
     this.platform.alarm.rang()
     const { posts } = this.run(NO_BYTES)
-    // Not awaited: the platform fires no other alarm until this handler returns.
+    // Not awaited, because the platform does not fire another alarm until this handler returns.
     this.posts.send(posts)
     await this.outbox.deliver()
   }

@@ -2,8 +2,9 @@ import type { Bytes } from './abi.ts'
 import { joined } from './buffers.ts'
 import { clock } from './clock.ts'
 
-// Chunks that arrive within this time of each other are a burst. Each waits for what has arrived too; from BURST_CHUNKS on it
-// also waits this long for the next ones, because the step and the write cost far more than the bytes.
+// Chunks that arrive within this time of each other are a burst. A chunk in a burst is joined with others that have
+// already arrived. From BURST_CHUNKS on, it also waits this long for the next ones, because the step and the write
+// cost far more than the bytes.
 const BURST_MS = 2
 const BURST_CHUNKS = 4
 
@@ -18,10 +19,10 @@ export class Pieces {
   private held: Bytes[] = []
   private bytes = 0
   private taking: Promise<void> | undefined
-  // Only more bytes are awaited; the sink would take them.
+  // Whether this only waits for more bytes; the sink could take them.
   private gathering = false
   private lastMs = 0
-  // Chunks in a row that arrived soon after the one before.
+  // The number of consecutive chunks that arrived soon after the previous one.
   private burst = 0
   private readonly take: Take
   private readonly full: number
@@ -53,7 +54,7 @@ export class Pieces {
     this.deliver()
   }
 
-  // More bytes have likely arrived: the platform reads one HTTP chunk at a time.
+  // More bytes have probably arrived already, because the platform reads one HTTP chunk at a time.
   private gather(): void {
     this.gathering = true
     const taking = scheduler.wait(this.burst < BURST_CHUNKS ? 0 : BURST_MS).then(() => {

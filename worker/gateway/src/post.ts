@@ -43,7 +43,7 @@ export class Posts {
     for (const post of posts) this.platform.waitUntil(this.post(post))
   }
 
-  // Waits at least a microtask, so that the reply is sent first. If reporting the result to the object fails, the
+  // Waits at least a microtask, so the reply is sent first. If reporting the result to the object fails, the
   // reducer's alarm notices.
   private async post(post: Post): Promise<void> {
     await this.turns.take()

@@ -66,8 +66,8 @@ export class CallerResponse {
   }
 
   /**
-   * Looks whether the client disconnects. The signal costs a tenth of a bare proxy's CPU time. So it is asked for only before
-   * a streamed fetch, which a disconnect cuts, and after a failed one, before a retry.
+   * Watches for the client's disconnect. The signal costs a tenth of a bare proxy's CPU time. It is therefore used
+   * only before a streaming fetch, which a disconnect cuts, and before a retry of a failed fetch.
    */
   watch(): void {
     if (this.watching) return

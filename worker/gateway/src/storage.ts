@@ -76,7 +76,7 @@ export async function writeKV(kv: KVNamespace, key: string, value: Bytes, ttlSec
   else await kv.put(key, value, ttlSeconds > 0 ? { expirationTtl: ttlSeconds } : {})
 }
 
-// Returns null if the work takes longer than the limit; 0 is no limit.
+// Returns null if the work takes longer than the limit. 0 means no limit.
 function within<T>(limitMs: number, work: Promise<T>): Promise<T | null> {
   if (limitMs === 0) return work
   return new Promise((resolve, reject) => {

@@ -16,8 +16,8 @@ export class Timeouts {
   }
 
   /**
-   * Begins a phase with a timeout; 0 is no timeout. A timer that fires too early is set again, which is cheaper than a new
-   * timer for every chunk.
+   * Begins a phase with a timeout. 0 means no timeout. A timer that fires too early is rescheduled, which is cheaper
+   * than a new timer for every chunk.
    */
   phase(ms: number, fault: number): void {
     const end = after(ms)

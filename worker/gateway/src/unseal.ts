@@ -4,12 +4,12 @@ import { type Bytes, UNSEAL_KEY_BYTES, UNSEAL_NONCE_BYTES, UNSEAL_TAG_BYTES } fr
 const KEYS_KEPT = 8
 
 const encoder = new TextEncoder()
-// Keyed by text. Values are keys rather than promises: a request must not await another request's promise.
+// Keyed by text. Values are keys rather than promises, because a request must not await another request's promise.
 const keys = new Map<string, CryptoKey>()
 
 /**
- * Decrypts nonce‖ciphertext‖tag with AES-256-GCM. key is 32 bytes in base64, additional the additional authenticated
- * data. Returns undefined on any failure; never rejects.
+ * Decrypts nonce‖ciphertext‖tag with AES-256-GCM. key is 32 bytes in base64, and additional is the additional
+ * authenticated data. Returns undefined on any failure and never rejects.
  */
 export async function unseal(key: string, additional: string, sealed: Bytes): Promise<Bytes | undefined> {
   if (sealed.length < UNSEAL_NONCE_BYTES + UNSEAL_TAG_BYTES) return undefined

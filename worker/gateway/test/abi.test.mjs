@@ -135,8 +135,8 @@ function decode(type, data) {
   return { Class: objectClass, Name: name, Region: region, Data: hex(content) }
 }
 
-// Converts a vector's value to the shape of the decoded value, like. In the vector a nil slice is null, an empty byte
-// string may be missing, and the fields of Timeouts are nested.
+// Converts a vector's value to the shape of like, the decoded value. In the vector, a nil slice is null, an empty
+// byte string may be missing, and the fields of Timeouts are nested.
 function normalized(value, like) {
   if (Array.isArray(like)) return list(value).map((item, i) => normalized(item, like[i]))
   if (like === null || typeof like !== 'object') return value ?? (typeof like === 'string' ? '' : value)

@@ -1,4 +1,4 @@
-// The data center's cache: every failure is a miss, and a platform without it is tried only once.
+// Tests the data center's cache: every failure is a miss, and a platform without a cache is tried only once.
 import assert from 'node:assert/strict'
 import { afterEach, test } from 'node:test'
 import { Colo } from '../src/colo.ts'

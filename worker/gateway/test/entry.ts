@@ -1,5 +1,5 @@
-// The gateway with test control: the code of src/ with a virtual clock, virtual alarms and faulty bindings.
-// Never shipped. Routes, all under /__test/, JSON in and out:
+// The gateway with test controls: the code in src/ with a virtual clock, virtual alarms and faulty bindings. Never
+// shipped. The routes are all under /__test/ and take and return JSON:
 //
 //   POST reset   {"env": {...}, "nowMs": n}   configures a fresh core with env, which overrides the deployment's
 //                                             variables; clears memory, faults and alarms; sets the clock
@@ -49,8 +49,8 @@ import {
 
 const catalog = new Uint8Array(catalogBuffer)
 
-// The first ID of the actions that keep a key's entry (core/exchange), and the replacement of their waits while the clock is virtual:
-// settle waits for them in real time.
+// The first ID of the actions that keep a key's entry (core/exchange), and the duration that replaces their waits
+// while the clock is virtual, because settle waits for them in real time.
 const FIRST_KEEPING = 6000
 const TEST_REPORT_MS = 20
 
@@ -76,8 +76,8 @@ class TestEngine extends Engine {
   }
 }
 
-// The platform's cache, with faults. It is off unless a test turns it on, so that the other tests see the same stores on
-// every host.
+// The platform's cache with faults. It is off unless a test turns it on, so other tests see the same stores on every
+// host.
 class TestColo extends Colo {
   override get available(): boolean {
     return world.faults.colo !== 'off' && super.available
@@ -168,7 +168,7 @@ async function fault(env: Env, input: Input): Promise<undefined> {
   Object.assign(world.faults.objects, input.objects)
 }
 
-// An alarm may set others, which fire too if they are due.
+// An alarm may set other alarms, which also fire if they are due.
 async function advance(env: Env, { nowMs = clock.now(), inFlight }: Input): Promise<object> {
   let rang = 0
   const errors: string[] = []
@@ -225,7 +225,7 @@ class TestObject extends DurableObject<Env> {
     return this.object.ring()
   }
 
-  // The control plane calls objects by fetch, without the faulty bindings, so faults are injected here.
+  // The control plane calls objects by fetch and without the faulty bindings, so faults are injected here.
   override fetch(request: Request): Promise<Response> {
     return answer(nameOf(this.ctx), request, (command) => {
       countCall(this.className)

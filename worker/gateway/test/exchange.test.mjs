@@ -60,7 +60,7 @@ beforeEach(() => {
 
 const action = (kind, fields) => Object.assign(new Action(), { kind }, fields)
 
-// Serves a request with a stub core, step(event) -> actions. Returns the response when the exchange is over.
+// Serves a request with a stub core, step(event) -> actions. Returns the response once the exchange is over.
 async function exchange(step, request, env = {}) {
   const engine = {
     start: () => CONFIGURED,
@@ -80,7 +80,7 @@ async function exchange(step, request, env = {}) {
 const respond = (status, body = '') =>
   action(ACTION_RESPOND, { code: status, headers: [], body: [{ buffer: 0, data: new TextEncoder().encode(body) }] })
 
-// The same values as in host/unseal_test.go. OpenSSL made the ciphertext.
+// The values are the same as in host/unseal_test.go. The ciphertext was made with OpenSSL.
 const KEY = '/v/pkoZlcxxtao+UZzCDCP7/6ZKGZXMcbWqPlGcwgwg='
 const OTHER = 'AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8='
 const SHORT = 'AAECAwQFBgcICQoLDA0ODw=='
@@ -108,7 +108,7 @@ async function unsealed(buffer, key, name, sealed) {
 
 test('unseals a buffer without changing it, and logs nothing', async () => {
   assert.equal(await unsealed(7, KEY, AAD, SEALED), `0 ${PLAIN} buffer ${text(SEALED)}`)
-  // Again, with the cached CryptoKey.
+  // The same again, now with the cached CryptoKey.
   assert.equal(await unsealed(7, KEY, AAD, SEALED), `0 ${PLAIN} buffer ${text(SEALED)}`)
   assert.equal(logged, '')
 })
@@ -388,5 +388,5 @@ test('bodies are copied before the core reuses its memory, and the memory is let
   assert.equal(await response.text(), 'stored')
   assert.equal(await fetched.promise, 'sent')
   const sending = actions.find(({ kind }) => kind === ACTION_FETCH)
-  assert.deepEqual(sending.body, []) // an open fetch would keep a replaced core
+  assert.deepEqual(sending.body, []) // an open fetch would keep a replaced core alive
 })

@@ -1,4 +1,4 @@
-// The flights of an isolate: what followers read, and when a flight ends.
+// Tests the flights of an isolate: what followers read, and when a flight ends.
 import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
 import { FLIGHT_FAILED, FLIGHT_MORE } from '../src/abi.ts'
@@ -95,7 +95,7 @@ test('a leader that does not respond ends its flight for the followers', async (
       await Promise.resolve()
     }
     assert.equal(leader.waiting, 1)
-    // An event loop in which the leader gets no turn stands for one that the platform has ended.
+    // An event loop in which the leader gets no turn stands in for a leader that the platform has ended.
     for (let i = 0; i < 5; i++) mock.timers.tick(1000)
     assert.equal(text(await piece), `${FLIGHT_FAILED} `)
     assert.equal(new Seat(flights, 'name').leads, true)

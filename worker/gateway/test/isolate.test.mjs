@@ -1,4 +1,4 @@
-// What an isolate keeps from one step to the next.
+// Tests what an isolate keeps from one step to the next.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { NO_BYTES } from '../src/abi.ts'
@@ -36,7 +36,7 @@ test('the next step reads what a step changed, and only that', () => {
     {},
   )
   assert.equal(step(), 'shared , pinned ')
-  shared.fill(0) // the core's memory, which it uses again
+  shared.fill(0) // the core's memory, which is reused
   assert.equal(step(), 'shared one, pinned entry')
   assert.equal(step('other'), 'shared one, pinned ')
   assert.equal(step(), 'shared two, pinned entry')

@@ -96,7 +96,7 @@ test('an entry over the limit is not stored and removes only the entry of its ke
 
 test('evicts as a list in the order of use would', () => {
   const memory = bounded({ memoryBytes: 5000 })
-  let model = [] // [key, size], the least recently used first
+  let model = [] // [key, size], least recently used first
   const without = (key) => model.filter(([other]) => other !== key)
   let evicted = 0
   for (let i = 0; i < 20_000; i++) {

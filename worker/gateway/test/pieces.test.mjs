@@ -6,7 +6,7 @@ import { Pieces } from '../src/pieces.ts'
 const LIMIT = 1000
 const piece = (...bytes) => new Uint8Array(bytes)
 let nowMs
-let waits // [ms, resolve] of each wait that has not ended
+let waits // [ms, resolve] of each pending wait
 let taken // what each call of the sink got
 
 beforeEach(() => {
@@ -92,7 +92,7 @@ test('nothing more is gathered than there is room for', async () => {
   assert.deepEqual(taken, [1, LIMIT])
   assert.equal(pieces.room, undefined)
   pieces.add(new Uint8Array(5))
-  await endWait() // of the first gathering, which is over
+  await endWait() // belongs to the first gathering, which is over
   assert.deepEqual(taken, [1, LIMIT])
   await endWait()
   assert.deepEqual(taken, [1, LIMIT, 5])

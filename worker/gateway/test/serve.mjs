@@ -2,9 +2,10 @@
 //
 //   node worker/gateway/test/serve.mjs [--bundle] [--port N] [--env-file FILE.json] [--persist FOLDER] [NAME=VALUE ...]
 //
-// The pairs are the deployment's variables and secrets. The folder keeps KV and the objects; by default, they end with it. Prints `ready http://127.0.0.1:PORT` and runs until
-// standard input ends. Needs build/core-panic.wasm. Bundles the Worker if a source is newer than the bundle; with --bundle,
-// it does only that. Run this before several servers start at once.
+// The pairs are the deployment's variables and secrets. The folder stores KV and the objects. Without it, they are
+// lost when the server ends. Prints `ready http://127.0.0.1:PORT` and runs until standard input ends. Requires
+// build/core-panic.wasm. Bundles the Worker if a source is newer than the bundle. With --bundle, it does only that.
+// Run it with --bundle before several servers start at the same time.
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -44,7 +45,7 @@ function newestMs(...paths) {
   return Math.max(...files.map((file) => statSync(file).mtimeMs))
 }
 
-// Replaces a build step, so that tests never run a stale bundle.
+// Replaces a build step, so tests never run a stale bundle.
 function bundleIfStale() {
   const sources = ['worker/gateway/src', 'worker/gateway/test', 'build/core-panic.wasm', 'core/catalog/catalog.bin']
   const newest = newestMs(...sources.map((path) => join(root, path)))

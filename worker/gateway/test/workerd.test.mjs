@@ -155,7 +155,8 @@ for (const [target, header, name, want] of [
   ['//fields', '', ':path', '//fields'],
   ['/fields/%2f%68', '', ':path', '/fields/%2f%68'],
   ['/fields/"a"', '', ':path', '/fields/%22a%22'],
-  // The platform resolves dot segments before the Worker gets the request. The Go host does not, but no route has any.
+  // The platform resolves dot segments before the Worker gets the request. The Go host does not, but no route
+  // contains any.
   ['/fields/../x/%2e%2E/y', '', ':path', '/y'],
   ['/fields', 'Cf-Connecting-Ip: 192.0.2.1', ':address', '192.0.2.1'],
   ['/fields', 'X-Forwarded-For: 192.0.2.1', ':address', '127.0.0.1'],

@@ -100,7 +100,7 @@ export function track(kind: keyof typeof working, promise: Promise<unknown>): Pr
 }
 
 /**
- * Waits for all tracked work. With inFlight, waits only for objects while exchanges continue. It polls, because a
+ * Waits for all tracked work. With inFlight, waits only for objects, and exchanges may continue. It polls, because a
  * promise of another request cannot be awaited.
  */
 export async function waitUntilIdle(inFlight = false): Promise<void> {
