@@ -23,7 +23,7 @@ export function apiPages() {
   ]
 }
 
-/** The operations of a tag: {method, path, operation, anchor}. The anchors are those of the headings. */
+/** Returns the operations of a tag: {method, path, operation, anchor}. The anchors are the anchors of the headings. */
 function operations(tag) {
   const slugger = new GithubSlugger()
   return Object.entries(spec.paths).flatMap(([path, item]) =>
@@ -72,7 +72,7 @@ function operationText({ method, path, operation }) {
     .join('\n\n')
 }
 
-/** The alternatives of an operation's credentials, each by the header or cookie that has it. */
+/** Lists the alternative credentials of an operation. Each is named by its header or cookie. */
 function authentication(operation) {
   const names = (operation.security ?? []).flatMap(Object.keys)
   const places = names.map((name) => {
@@ -100,7 +100,7 @@ function requestText(request) {
     .join('\n\n')
 }
 
-/** The members of a body, and its first example. */
+/** Describes the members of a body, and adds its first example. */
 function mediaText(type, media) {
   const example = media.example ?? Object.values(media.examples ?? {}).map(resolve)[0]?.value
   const shown = type.endsWith('json') ? JSON.stringify(example, null, 1) : example

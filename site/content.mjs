@@ -8,7 +8,7 @@ import { documents, OPENAPI, ROOT } from './sources.mjs'
 const PAGES = join(import.meta.dirname, 'src/content/docs')
 const IMAGES = join(import.meta.dirname, 'public')
 
-/** Writes all pages, and removes those of before. */
+/** Removes the pages of the previous build, and writes all pages. */
 export function writeContent() {
   for (const folder of [PAGES, IMAGES]) rmSync(folder, { recursive: true, force: true })
   const all = documents()
@@ -27,7 +27,7 @@ function write(address, text) {
   writeFileSync(file, text)
 }
 
-/** In descriptions of the API, a document is also named without a link. */
+/** Turns the names of documents in the API's descriptions into links, unless they are links already. */
 function linked(text) {
   return text.replace(/(?<![[\w/(])docs\/([\w/-]+\.md)/g, '[docs/$1]($1)')
 }

@@ -6,16 +6,19 @@ import { gzipSync } from 'node:zlib'
 import { BASE } from './markdown.mjs'
 import { SHIPPED } from './shipped.mjs'
 
-/** Most bytes of all files, each compressed with gzip if that makes it smaller. The server embeds them. */
+/**
+ * The most bytes that all files may have. Each counts compressed with gzip if that makes it smaller. The server embeds
+ * them.
+ */
 const MAX_BYTES = 3_000_000
 
-/** A start tag, a comment, or an inline script or style with its content. Text between them is not touched. */
+/** A start tag, a comment, or an inline script or style with its content. The text between them is not changed. */
 const MARKUP =
   /<!--[\s\S]*?-->|<(script|style)\b([^>]*)>([\s\S]*?)<\/\1>|<[a-z][^\s/>]*(?:\s+[^\s=/>]+(?:=(?:"[^"]*"|'[^']*'|[^\s"'>]+))?)*\s*\/?>/gi
 const STYLE = /\sstyle=(?:"([^"]*)"|'([^']*)')/i
 const CLASS = /\sclass=(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))/i
 
-/** Programs of Pagefind for other user interfaces than Starlight's. */
+/** Files of Pagefind for user interfaces that Starlight does not use. */
 const UNUSED = /^(pagefind-(component-ui|modular-ui|ui|highlight)\.(js|css)|wasm\.unknown\.pagefind)$/
 
 /**
@@ -84,7 +87,7 @@ function rewritten(html, sheet, hashes, file) {
   })
 }
 
-/** Mends what axe finds in the tags of Starlight and Expressive Code. */
+/** Fixes the problems that axe finds in the tags of Starlight and Expressive Code. */
 function accessible(tag) {
   // The name of the search is its text. Where there is no room for it, site.css keeps it for screen readers.
   if (tag.startsWith('<button data-open-modal')) return tag.replace(' aria-label="Search"', '')
@@ -95,7 +98,7 @@ function accessible(tag) {
   return tag
 }
 
-/** A style attribute cannot have a hash: a class takes its place. */
+/** Replaces a style attribute with a class, because a style attribute cannot have a hash. */
 function withoutStyle(tag, sheet) {
   const style = tag.match(STYLE)
   if (!style) return tag
@@ -107,7 +110,7 @@ function withoutStyle(tag, sheet) {
   return bare.replace(/^<[^\s/>]+/, (start) => `${start} class="${name}"`)
 }
 
-/** The style sheet with the rules of all style attributes. */
+/** A style sheet with the rules of all style attributes. */
 class Sheet {
   #names = new Map()
 
@@ -116,7 +119,7 @@ class Sheet {
     return this.#names.get(rule)
   }
 
-  /** Each name is repeated, so that the rule wins over other classes, as an attribute would. */
+  /** Each name is repeated so that the rule takes precedence over other classes, as an attribute would. */
   text() {
     return [...this.#names].map(([rule, name]) => `.${name}.${name}.${name}{${rule}}\n`).join('')
   }

@@ -6,10 +6,10 @@ import { markdownToMdast } from 'satteri'
 import { API, OPENAPI, ROOT, sourceOf } from './sources.mjs'
 import { tabs } from './tabs.mjs'
 
-/** The path below which the site is served. */
+/** The path prefix under which the site is served. */
 export const BASE = '/docs/'
 
-/** An address that does not exist: it is the name of the Go module. */
+/** Matches an address that does not exist. It is the name of the Go module. */
 const MODULE = /^https?:\/\/github\.com\/postern-ai\//
 
 /**
@@ -27,12 +27,14 @@ export function pageOf(file, text, all) {
   return `${frontMatter(sourceOf(text, heading.children))}${edited(text, edits)}`
 }
 
-/** The head of a page. Titles are texts, so code and emphasis lose their marks. */
+/** Returns the head of a page. A title is plain text, so backticks are removed. */
 export function frontMatter(title) {
   return `---\ntitle: ${JSON.stringify(title.replaceAll('`', ''))}\n---\n`
 }
 
-/** Replaces nodes, or inserts before a node that has `before`, or behind one that has `after`. */
+/**
+ * Applies edits. An edit with `before` or `after` inserts text before or after its node. Any other replaces the node.
+ */
 function edited(text, edits) {
   const pieces = edits.map(({ node, by, before, after }) => {
     const { start, end } = node.position
@@ -62,7 +64,7 @@ function visit(node, each) {
   for (const child of node.children ?? []) visit(child, each)
 }
 
-/** Returns what takes the place of a link, or undefined if it stays. */
+/** Returns the replacement for a link, or undefined if the link stays as it is. */
 function linkOf(file, text, node, all) {
   const label = node.children.length > 0 ? sourceOf(text, node.children) : node.url
   if (MODULE.test(node.url)) return label
@@ -77,7 +79,7 @@ function linkOf(file, text, node, all) {
   return nameOf(label, target)
 }
 
-/** The name of a file that is no page, after the words of the link, unless these are the name. */
+/** Returns the path of a file that is not a page. The link's text comes before it, unless the text is the path. */
 function nameOf(label, target) {
   const path = target.replace(/\/$/, '')
   const plain = label.replaceAll('`', '').replace(/\/$/, '')
@@ -88,7 +90,7 @@ function isFileName(label) {
   return /^`?[\w./-]+\.md`?$/.test(label)
 }
 
-/** Images are copied beside the pages, so only their place changes. */
+/** Images are copied next to the pages, so only their address changes. */
 function imageOf(file, node) {
   const target = posix.join(posix.dirname(file), node.url)
   if (!existsSync(join(ROOT, target))) throw new Error(`${file}: the image ${node.url} does not exist`)

@@ -6,7 +6,7 @@ import { resolve, spec } from './spec.mjs'
 /** The address of the page with all named schemas. */
 export const SCHEMAS = `${API}schemas/`
 
-/** How deep members of members are rows of the same table. */
+/** The depth to which members of members are rows of the same table. */
 const DEPTH = 3
 
 /** Returns a section for each named schema. */
@@ -16,7 +16,7 @@ export function schemaSections() {
     .join('\n\n')
 }
 
-/** Returns what a body consists of: the members of a named schema are repeated, because readers look for them here. */
+/** Describes a body. The members of a named schema are repeated here, because readers look for them here. */
 export function body(type, schema) {
   const [name] = nameOf(schema) ?? []
   const resolved = resolve(schema)
@@ -26,7 +26,7 @@ export function body(type, schema) {
     : [head, name ? '' : whole(schema)].filter(Boolean).join('\n\n')
 }
 
-/** Text for a cell of a table: in one line, without what ends the cell. */
+/** Returns text for a table cell: on one line, and with `|` escaped, because it would end the cell. */
 export function cell(text) {
   return String(text)
     .trim()
@@ -56,12 +56,12 @@ function rows(schema, prefix, depth) {
   })
 }
 
-/** The name of the schema that a reference points to, and the member of it, if it points into one. */
+/** Returns the name of the schema that a reference points to, and the member if it points to one. */
 function nameOf(schema) {
   return schema.$ref?.match(/^#\/components\/schemas\/([^/]+)(?:\/properties\/([^/]+))?$/)?.slice(1)
 }
 
-/** The type in words: `string`, `array of Message`, or alternatives. */
+/** Returns the type in words: `string`, `array of Message`, or alternatives. */
 function typeOf(schema) {
   if (typeof schema === 'boolean') return 'anything'
   const [name, member] = nameOf(schema) ?? []
@@ -76,7 +76,7 @@ function typeOf(schema) {
     .join(' or ')
 }
 
-/** The keywords that bound a value, as sentences with a space before, or nothing. */
+/** Describes a value's limits in sentences with a space before them. Returns an empty string if there are none. */
 export function limits(schema) {
   if (typeof schema === 'boolean') return ''
   const code = (value) => `\`${typeof value === 'string' ? value : JSON.stringify(value)}\``

@@ -1,4 +1,4 @@
-/** Packages of which the built pages have programs and styles, with the files of their licenses. */
+/** The packages whose scripts and styles are in the built pages, with their license files. */
 export const SHIPPED = {
   '@astrojs/starlight': 'LICENSE',
   astro: 'LICENSE',

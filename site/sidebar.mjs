@@ -23,7 +23,10 @@ export function sidebar() {
   return groups.filter((group) => group.items.length > 0)
 }
 
-/** An item of the index starts with the link to its document. One with a list below it is a group, which starts with its document. */
+/**
+ * An item of the index starts with a link to its document. An item with a list below it is a group, and its document is
+ * the first in the group.
+ */
 function entry(item, text, all, listed) {
   const [paragraph, below] = item.children
   const anchor = paragraph?.children?.[0]

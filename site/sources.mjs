@@ -6,14 +6,20 @@ import { markdownToMdast } from 'satteri'
 /** The root of the repository. */
 export const ROOT = join(import.meta.dirname, '..')
 
-/** The index of the documents, from the root. It is the site's first page, and the order of its sidebar. */
+/**
+ * The path of the index of the documents, from the root. The index is the site's first page and sets the order of its
+ * sidebar.
+ */
 export const INDEX = 'docs/README.md'
 
-/** The description of the API, from the root, and the address of the pages that are made from it. */
+/** The path of the API description, from the root, and the address of the pages that are generated from it. */
 export const OPENAPI = 'docs/openapi.yaml'
 export const API = 'reference/api/'
 
-/** Files outside of docs/ that are pages, by their addresses. A folder of docs/ with the same address has the rest. */
+/**
+ * The files outside docs/ that become pages, and their addresses. Other pages with such an address come from a folder
+ * of docs/.
+ */
 const OUTSIDE = {
   'RATIONALE.md': 'project/decisions/',
   'CHANGELOG.md': 'project/changelog/',
@@ -57,7 +63,7 @@ function titleOf(file, text) {
   return sourceOf(text, heading.children)
 }
 
-/** The source of nodes that follow each other. */
+/** Returns the source text of consecutive nodes. */
 export function sourceOf(text, nodes) {
   return text.slice(nodes[0].position.start.offset, nodes.at(-1).position.end.offset)
 }

@@ -3,7 +3,7 @@
 const LANGUAGES = { ts: 'TypeScript', js: 'JavaScript', mjs: 'JavaScript', python: 'Python', py: 'Python', go: 'Go' }
 const SHELLS = ['sh', 'bash', 'shell']
 
-/** Returns the edits that put rows of code blocks into tabs: see edited() in markdown.mjs. */
+/** Returns the edits that put rows of code blocks into tabs. See edited() in markdown.mjs. */
 export function tabs(tree) {
   return rows(tree.children).flatMap((row, i) => around(row, `tabs-${i + 1}`))
 }
@@ -14,7 +14,7 @@ function labelOf(node) {
   return LANGUAGES[node.lang]
 }
 
-/** Returns the lists of at least two blocks with different labels that follow each other: [{node, label}, …]. */
+/** Returns each row of two or more consecutive blocks with different labels, as [{node, label}, …]. */
 function rows(nodes) {
   const found = []
   let row = []

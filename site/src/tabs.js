@@ -2,7 +2,7 @@
 // shown.
 const KEY = 'postern-docs-language'
 
-/** Shows the tab of a label in each group that has it. */
+/** Shows the tab with this label in each group that has one. */
 function show(label) {
   for (const group of document.querySelectorAll('.tabs')) {
     const tabs = [...group.querySelectorAll('[role=tab]')]

@@ -8,7 +8,7 @@ export const UNAVAILABLE = {
 
 const RETRY_AFTER_SECONDS = 2
 
-/** Returns the 503 of last resort, in the shape of the control plane's errors. */
+/** Returns the 503 of last resort in the format of the control plane's errors. */
 export function unavailable(request) {
   const given = request.headers.get('x-request-id') ?? ''
   const requestId = /^req_[0-9a-f]{32}$/.test(given) ? given : `req_${crypto.randomUUID().replaceAll('-', '')}`

@@ -55,7 +55,7 @@ export class Actions {
   readonly tasks: Tasks
   readonly buffers = new Buffers()
   readonly response: CallerResponse
-  /** The key of the pinned entry; empty: none. */
+  /** The key of the pinned entry, or empty if there is none. */
   pinned = ''
   private readonly incoming: Incoming
   private readonly working: Working

@@ -1,12 +1,15 @@
-/** An object's one alarm. */
+/** The alarm of an object. Each object has one. */
 export interface Alarm {
   /** Sets the alarm to a time, unless it is already set to an earlier one. */
   atLatest(ms: number): void
-  /** Marks the alarm as fired: none is set anymore. */
+  /** Marks the alarm as fired. After this, no alarm is set. */
   rang(): void
 }
 
-/** The platform's alarm. Its time is cached in memory, because reading costs a row read and setting a row write. */
+/**
+ * The platform's alarm. Its time is cached in memory, because each read is billed as a row read and each change as a
+ * row write.
+ */
 export class StoredAlarm implements Alarm {
   private readonly ctx: DurableObjectState
   private standingMs = 0

@@ -54,7 +54,10 @@ export class RequestBody {
     answer(EVENT_BODY, OUTCOME_OK, body)
   }
 
-  /** The rest of the body, after the core canceled its read or never started one; undefined if no response must wait for it. */
+  /**
+   * Reads the rest of the body if the core has canceled its read or never started one. Undefined if the response does
+   * not have to wait for it.
+   */
   unread(): Promise<void> | undefined {
     if (this.reading !== undefined) return this.reading
     const body = undrained(this.request)
@@ -132,7 +135,7 @@ async function drain(reader: ReadableStreamReader): Promise<void> {
 
 type ReadableStreamReader = Pick<ReadableStreamBYOBReader, 'read' | 'cancel'>
 
-/** The declared content-length, or 0. */
+/** Returns the declared content-length, or 0. */
 export function lengthHint(headers: Headers): number {
   return Number(headers.get('content-length') ?? 0) || 0
 }

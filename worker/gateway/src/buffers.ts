@@ -8,7 +8,7 @@ export class Buffers {
   private readonly contents = new Map<number, Bytes>()
   private readonly growing = new Map<number, GrowingBuffer>()
 
-  /** An unwritten buffer is empty. */
+  /** A buffer that was never written is empty. */
   get(number: number): Bytes {
     return this.contents.get(number) ?? NO_BYTES
   }
@@ -29,7 +29,7 @@ export class Buffers {
     if (kind === EVENT_RESPONSE || (kind === EVENT_BODY && code === OUTCOME_OK)) this.set(buffer, data)
   }
 
-  /** A body of one buffer is the buffer itself; any other is a copy. */
+  /** A body that consists of one buffer is the buffer itself. Any other body is a copy. */
   body(parts: Part[]): Bytes {
     const [first] = parts
     if (first === undefined) return NO_BYTES
@@ -47,7 +47,7 @@ class GrowingBuffer {
     this.append(content)
   }
 
-  /** Appends a chunk. The result is the whole content, valid until the next call. */
+  /** Appends a chunk. Returns the full content, which is valid until the next call. */
   append(piece: Bytes): Bytes {
     const length = this.length + piece.length
     if (length > this.bytes.length) {

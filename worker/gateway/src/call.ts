@@ -7,14 +7,14 @@ interface Callable extends Rpc.DurableObjectBranded {
 
 type Namespace = DurableObjectNamespace<Callable>
 
-/** The bindings for calls and deliveries. */
+/** The bindings that calls and deliveries use. */
 export interface Objects {
   KEY_METER: Namespace
   LEDGER: Namespace
   DIRECTORY: Namespace
 }
 
-/** An ActionCall or a Delivery. */
+/** The members that an ActionCall and a Delivery have in common. */
 type Call = Pick<Delivery, 'class' | 'name' | 'region' | 'data'>
 
 /**
@@ -30,7 +30,7 @@ export async function callObject(env: Objects, call: Call): Promise<Bytes> {
   }
 }
 
-/** Reports whether the object was overloaded. Such a call must not be retried. */
+/** Reports whether the object was overloaded. The call must then not be retried. */
 export function isOverloaded(error: unknown): boolean {
   return has(error, 'overloaded')
 }

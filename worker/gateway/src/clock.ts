@@ -1,2 +1,2 @@
-/** Returns Unix time in milliseconds. All code reads the time here, so that tests can control it. */
+/** Returns Unix time in milliseconds. All code gets the time from here, so that tests can control it. */
 export const clock = { now: (): number => Date.now() }

@@ -3,13 +3,13 @@
 
 export type Bytes = Uint8Array<ArrayBuffer>
 
-/** Header fields as [name, value, name, value, …]: a single array is faster than one per field. */
+/** Header fields as [name, value, name, value, …]. A single array is faster than one array per field. */
 export type Headers = string[]
 
 export const NO_BYTES: Bytes = new Uint8Array(0)
 export const NO_HEADERS: Headers = []
 
-/** The only decoding error: the bytes are not a message that core/abi writes. */
+/** The only decoding error: the bytes are not a message that core/abi can write. */
 export class MalformedError extends Error {
   constructor() {
     super('abi: malformed message')
@@ -28,7 +28,7 @@ export class Reader {
   private pos = 0
   private limit = 0
 
-  /** Opens a message, so that one reader serves every call. */
+  /** Starts to read a message. One reader can read any number of messages, one after the other. */
   open(bytes: Uint8Array, start: number, length: number): this {
     if (start + length > bytes.length) throw new MalformedError()
     this.bytes = bytes
@@ -78,7 +78,7 @@ export class Reader {
     return value
   }
 
-  /** Returns a part of the message, which is in wasm memory: the next call overwrites it. */
+  /** Returns part of the message without copying it. It is in wasm memory, and the next call overwrites it. */
   view(): Bytes {
     const length = this.span()
     return this.bytes.subarray(this.pos - length, this.pos) as Bytes

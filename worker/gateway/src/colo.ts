@@ -29,7 +29,7 @@ export class Colo {
     }
   }
 
-  /** Never rejects. An empty value removes the entry. */
+  /** Stores a value, or removes the entry if the value is empty. Never rejects. */
   async write(key: string, value: Bytes, ttlSeconds: number): Promise<void> {
     const url = urlOf(key)
     try {

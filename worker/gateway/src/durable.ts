@@ -36,14 +36,14 @@ export class PosternObject extends DurableObject<Env> {
   }
 }
 
-/** An object's own name, which the platform provides since March 2026, also when an alarm wakes it. */
+/** Returns an object's own name. Since March 2026, the platform provides it even when an alarm wakes the object. */
 export function nameOf(ctx: DurableObjectState): string {
   const { name } = ctx.id
   if (name === undefined) throw new Error('this object was not created by name')
   return name
 }
 
-/** A call over HTTP: the request body is the command, the response body the reply. */
+/** Handles a call over HTTP: the request body is the command, and the response body is the reply. */
 export async function answer(object: string, request: Request, call: (command: Bytes) => Bytes): Promise<Response> {
   try {
     return new Response(call(new Uint8Array(await request.arrayBuffer())))

@@ -30,7 +30,10 @@ const SHORT_BYTES = 64 << 10
 const CHUNK_BYTES = 32 << 10
 const MAX_BEHIND_BYTES = 1 << 20
 
-/** The result of a fetch: a complete response if fault is 0. Status 0 means that the response was streamed to the sink. */
+/**
+ * The result of a fetch. If fault is 0, it is a complete response. Status 0 means that the response was streamed to the
+ * sink.
+ */
 export interface Answer {
   fault: number
   status: number
@@ -38,7 +41,7 @@ export interface Answer {
   body: Bytes
 }
 
-/** Receives a streamed response. A chunk's memory is reused for the next one. */
+/** Receives a streamed response. The memory of a chunk is reused for the next one. */
 export interface Sink {
   head(status: number, headers: Fields): void
   /** Takes a chunk. The next one is read when the returned promise settles. */
@@ -53,7 +56,7 @@ export interface Sink {
 export class Fetch {
   private readonly controller: AbortController | undefined
   private abandon: (() => void) | undefined
-  /** Settles when a paused fetch resumes; undefined while it is not paused. */
+  /** Settles when a paused fetch resumes. Undefined while it is not paused. */
   private resumed: Promise<void> | undefined
   private release: (() => void) | undefined
   private fault = 0
@@ -71,7 +74,7 @@ export class Fetch {
     if (action.stream > 0) this.controller = new AbortController()
   }
 
-  /** Sends the request; never rejects. */
+  /** Sends the request. Never rejects. */
   async send(body: Bytes): Promise<Answer> {
     this.timeouts.phase(this.action.headMs, FAULT_HEAD)
     const answer = await (this.controller === undefined ? this.orAbandoned(body) : this.exchange(body))
@@ -79,7 +82,7 @@ export class Fetch {
     return answer
   }
 
-  /** Passes nothing more to the sink until resume. The idle timeout does not run meanwhile. */
+  /** Passes nothing more to the sink until resume is called. Until then, the idle timeout does not run. */
   pause(): void {
     this.timeouts.phase(0, 0)
     this.resumed = new Promise((resolve) => {
@@ -93,7 +96,7 @@ export class Fetch {
     this.release?.()
   }
 
-  /** Aborts the fetch. The first fault wins. */
+  /** Aborts the fetch. Only the first fault counts. */
   abort(fault: number): void {
     this.fault ||= fault
     this.abandon?.()
@@ -214,7 +217,7 @@ function failed(fault: number): Answer {
   return { fault, status: 0, headers: [], body: NO_BYTES }
 }
 
-/** What a fetch needs of the exchange. */
+/** The parts of an exchange that a fetch uses. */
 interface Fetcher {
   readonly tasks: Tasks
   readonly buffers: Buffers

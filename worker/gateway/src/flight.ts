@@ -66,7 +66,7 @@ export class Flight {
     for (const wake of waiting) wake()
   }
 
-  /** The first end counts. The body is kept as it is for followers that have not read it. */
+  /** Only the first call has an effect. A copy of the body is kept for followers that have not read all of it. */
   land(code: number, data: Bytes): void {
     if (this.end !== undefined) return
     this.end = { code, data }
@@ -76,7 +76,7 @@ export class Flight {
     this.call.resolve()
   }
 
-  /** Returns what follows the first read bytes, as soon as there is something. */
+  /** Returns the bytes after the first `read` bytes as soon as there are any, or the end of the flight. */
   async next(read: number): Promise<Piece> {
     for (;;) {
       const body = this.body()
@@ -94,7 +94,7 @@ export class Flight {
     return all.subarray(read)
   }
 
-  /** Run by the leader: responds to its followers until the flight has landed. */
+  /** The leader runs this: it responds to its followers until the flight has landed. */
   async respond(): Promise<void> {
     while (this.end === undefined) {
       await this.call.promise
@@ -103,7 +103,7 @@ export class Flight {
     }
   }
 
-  /** Run by each follower now and then: ends the flight if its leader does not respond any more. */
+  /** Each follower runs this at intervals: it ends the flight if its leader no longer responds. */
   look(): void {
     const now = Date.now()
     if (this.end !== undefined) return
@@ -137,7 +137,7 @@ export class Flights {
     if (this.named.get(name) === flight) this.named.delete(name)
   }
 
-  /** The number of exchanges that wait for the response of another. */
+  /** The number of exchanges that are waiting for another exchange's response. */
   get followers(): number {
     let count = 0
     for (const flight of this.named.values()) count += flight.followers
@@ -149,7 +149,7 @@ export class Flights {
   }
 }
 
-/** An exchange's part in a flight, as its leader or a follower. */
+/** An exchange's role in a flight: leader or follower. */
 export class Seat {
   private read = 0
   // The buffer that a leader publishes; 0: none.
@@ -195,7 +195,7 @@ export class Seat {
     return piece
   }
 
-  /** Lands the flight, or leaves it. */
+  /** A leader lands the flight. A follower leaves it. */
   leave(code: number, data: Bytes): void {
     if (this.leads) {
       this.flight.land(code, data)
@@ -207,14 +207,14 @@ export class Seat {
   }
 }
 
-/** What joining and following need of the exchange. */
+/** The parts of an exchange that joining and following use. */
 export interface Follower {
   readonly tasks: Tasks
   readonly buffers: Buffers
   readonly response: CallerResponse
 }
 
-/** Carries out an exchange's actions on flights. It takes part in one at a time. */
+/** Carries out an exchange's actions on flights. The exchange takes part in one flight at a time. */
 export class FlightActions {
   private readonly isolate: { readonly memory: MemoryCache; readonly flights: Flights }
   private readonly exchange: Follower
@@ -269,7 +269,7 @@ export class FlightActions {
     this.seat?.publish(action, this.exchange.buffers.body(action.body), () => this.exchange.buffers.get(action.buffer))
   }
 
-  /** Ends the exchange's part in its flight. */
+  /** Ends the exchange's role in its flight. */
   land(code: number, data: Bytes): void {
     this.seat?.leave(code, data)
     this.seat = undefined

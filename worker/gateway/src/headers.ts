@@ -1,6 +1,6 @@
 import type { Headers as Fields } from './abi.ts'
 
-/** Returns the named header fields in the wire's form. */
+/** Returns the header fields with the given names in the form of the wire. */
 export function pick(headers: Headers, names: string[]): Fields {
   const fields: Fields = []
   for (const name of names) {
@@ -10,7 +10,7 @@ export function pick(headers: Headers, names: string[]): Fields {
   return fields
 }
 
-/** Converts header fields from the wire's form to the platform's. Repeated names stay repeated. */
+/** Converts header fields from the form of the wire to the platform's form. Repeated names stay repeated. */
 export function httpHeaders(fields: Fields): HeadersInit {
   // Measured: a record is faster than a Headers object.
   const record: Record<string, string> = {}

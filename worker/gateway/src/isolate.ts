@@ -6,18 +6,18 @@ import { Flights } from './flight.ts'
 import { MemoryCache } from './memory.ts'
 import { Pinned } from './pinned.ts'
 
-/** The input of a step that belongs to its exchange. */
+/** The part of a step's input that belongs to its exchange. */
 export interface Input {
   state: Bytes
   attached: Bytes
-  /** The key of the pinned entry; empty: none. */
+  /** The key of the pinned entry, or empty if there is none. */
   pinned: string
   /** The followers of the exchange's flight. */
   waiting: number
   event: Event
 }
 
-/** What an isolate keeps between requests. It can be lost at any time. */
+/** The data that an isolate keeps between requests. It can be lost at any time. */
 export class Isolate {
   engine: Engine
   readonly colo: Colo
@@ -38,7 +38,7 @@ export class Isolate {
     this.pinned.bound(configured.pinnedEntries)
   }
 
-  /** Runs one step of an exchange on what the isolate keeps. */
+  /** Runs one step of an exchange with the data that the isolate keeps. */
   step({ state, attached, pinned, waiting, event }: Input): StepOutput {
     const entry = pinned === '' ? NO_BYTES : this.pinned.read(pinned)
     const out = this.engine.step(clock.now(), this.shared, state, attached, entry, event, waiting)
@@ -47,7 +47,7 @@ export class Isolate {
     return out
   }
 
-  /** Forgets everything, as a new isolate does. */
+  /** Discards all data. The isolate is then like a new one. */
   clear(): void {
     this.memory.clear()
     this.flights.clear()

@@ -7,9 +7,12 @@ const SLAB_BYTES = 16 << 10
 let slab: Bytes = NO_BYTES
 let slabUsed = 0
 
-/** A byte string that is replaced often. It stays in one buffer: every other Uint8Array would allocate its own. */
+/**
+ * A byte string that is replaced often. It stays in one buffer, because a new Uint8Array for each value would allocate
+ * its own.
+ */
 export class Kept {
-  /** The content, valid until the next call of replace. */
+  /** The content. It is valid until the next call of replace. */
   bytes: Bytes = NO_BYTES
   private buffer: Bytes = NO_BYTES
 

@@ -2,7 +2,7 @@ import { type Bytes, type Configured, REQUEST_ID_HEADER } from './abi.ts'
 import { joined } from './buffers.ts'
 import { httpResponse } from './response.ts'
 
-/** The error response, prepared by the core, for a failed step. */
+/** The error response for a failed step. The core prepares it. */
 export type LastResort = Pick<Configured, 'lastResortStatus' | 'lastResortHeaders' | 'lastResortBody'>
 
 const encoder = new TextEncoder()

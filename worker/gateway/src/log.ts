@@ -1,6 +1,6 @@
 import { type Action, LOG_INFO } from './abi.ts'
 
-/** The source of a log line: an exchange, with the configuration error if there is one, or an object. */
+/** The source of a log line: an object, or an exchange with its configuration error, if any. */
 type Subject = { requestId: string; message?: string } | { object: string }
 
 /**

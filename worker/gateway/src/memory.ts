@@ -1,10 +1,10 @@
 import { type Bytes, type Configured, NO_BYTES } from './abi.ts'
 import { clock } from './clock.ts'
 
-/** Bounds set by the core; see core/abi. */
+/** Limits that the core sets. See core/abi. */
 export type Bounds = Pick<Configured, 'memoryBytes' | 'memoryEntryBytes' | 'memoryOverheadBytes'>
 
-/** An entry, and its neighbors in the order of use. */
+/** An entry and its neighbors in the order of last use. */
 interface Entry {
   key: string
   value: Bytes
@@ -30,7 +30,7 @@ export class MemoryCache {
   private bounds: Bounds = { memoryBytes: 0, memoryEntryBytes: 0, memoryOverheadBytes: 0 }
   private used = 0
 
-  /** Keeps no entry until the configured core sets the bounds. */
+  /** Keeps no entry until the configured core sets the limits. */
   bound(bounds: Bounds): void {
     this.bounds = bounds
   }

@@ -31,7 +31,7 @@ export class StoredObject {
     this.posts = new Posts(name, platform, (posted) => this.call(posted))
   }
 
-  /** Runs one command. It never awaits, so no other command can run between its reads and writes. */
+  /** Runs one command. This never awaits, so no other command can run between its reads and writes. */
   call(command: Bytes): Bytes {
     const out = this.run(command)
     if (out.deliver) {

@@ -24,7 +24,10 @@ export class Outbox {
     this.platform = platform
   }
 
-  /** Delivers all rows, or sets the alarm. One loop at a time keeps rows in order; a second caller waits for the first. */
+  /**
+   * Delivers all rows, or sets the alarm. Only one loop runs at a time, so rows stay in order. A second caller waits
+   * for it.
+   */
   deliver(): Promise<void> {
     this.delivering ??= this.deliverAll()
     return this.delivering

@@ -8,12 +8,15 @@ import { clock } from './clock.ts'
 const BURST_MS = 2
 const BURST_CHUNKS = 4
 
-/** Takes a chunk, whose memory is reused for the next one. The next one is passed when the returned promise settles. */
+/** Takes a chunk. Its memory is reused for the next chunk, which is passed when the returned promise settles. */
 type Take = (data: Bytes) => Promise<void> | undefined
 
-/** Bytes of a stream that have arrived and were not delivered yet: the sink still takes the last chunk, or more may follow. */
+/**
+ * The bytes of a stream that have arrived and are not delivered yet. Either the sink is still taking the last chunk, or
+ * more bytes are likely to follow soon.
+ */
 export class Pieces {
-  /** Settles when there is room again; undefined while there is room. */
+  /** Settles when there is room again. Undefined while there is room. */
   room: Promise<void> | undefined
   private makeRoom: (() => void) | undefined
   private held: Bytes[] = []
@@ -27,7 +30,7 @@ export class Pieces {
   private readonly take: Take
   private readonly full: number
 
-  /** There is no room while at least full bytes are held. */
+  /** There is no room while at least `full` bytes are held. */
   constructor(take: Take, full: number) {
     this.take = take
     this.full = full
@@ -49,7 +52,7 @@ export class Pieces {
     if (this.bytes >= this.full) this.fill()
   }
 
-  /** Delivers the held bytes, without waiting until the sink has taken the last chunk: nothing follows. */
+  /** Delivers the held bytes without waiting until the sink has taken the last chunk, because no bytes follow. */
   end(): void {
     this.deliver()
   }

@@ -20,12 +20,12 @@ export class Pinned {
     this.limit = limit
   }
 
-  /** The result is valid until the entry is written. */
+  /** Returns an entry, or no bytes if there is none. The result is valid until the entry is written. */
   read(key: string): Bytes {
     return this.entries.get(key)?.value.bytes ?? NO_BYTES
   }
 
-  /** Replaces an entry with a copy of value; an empty one removes it. Drops a new entry if there is no room. */
+  /** Replaces an entry with a copy of value. An empty value removes it. If there is no room, a new entry is dropped. */
   write(key: string, value: Bytes, keepMs: number): void {
     if (value.length === 0) {
       this.entries.delete(key)

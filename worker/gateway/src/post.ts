@@ -2,7 +2,10 @@ import { type Bytes, POST_TIMEOUT_MS, POSTS_AT_ONCE, type Post, Writer, writePos
 import { httpHeaders } from './headers.ts'
 import { logFailure } from './log.ts'
 
-/** Sends a Post once. Returns the response status, or 0 if there was none. The error is dropped: it can contain the URL. */
+/**
+ * Sends a Post once. Returns the response status, or 0 if there was none. The error is dropped, because it can contain
+ * the URL.
+ */
 export async function sendPost({ url, headers, body }: Post): Promise<number> {
   try {
     const response = await fetch(url, {
@@ -26,7 +29,7 @@ export interface PostPlatform {
   waitUntil(promise: Promise<void>): void
 }
 
-/** Sends the Posts of one object, and reports each status to it. */
+/** Sends the Posts of one object, and reports each status to the object. */
 export class Posts {
   private readonly name: string
   private readonly platform: PostPlatform

@@ -10,14 +10,14 @@ import {
 import { pick } from './headers.ts'
 import type { Isolate } from './isolate.ts'
 
-/** A caller's request, and what carries it out. */
+/** A caller's request, and the objects needed to serve it. */
 export interface Incoming {
   readonly isolate: Isolate
   readonly configured: Configured
   readonly request: Request
   readonly env: Env
   readonly id: string
-  /** The client's IP address; empty: unknown. */
+  /** The client's IP address, or empty if it is unknown. */
   readonly address: string
 }
 

@@ -5,7 +5,7 @@ import { CallerStream } from './stream.ts'
 import type { Push } from './tasks.ts'
 import type { Working } from './working.ts'
 
-/** The response to the caller, and the caller's disconnect. */
+/** The response to the caller. It also notices when the caller disconnects. */
 export class CallerResponse {
   private readonly request: Request
   private readonly body: RequestBody
@@ -28,7 +28,7 @@ export class CallerResponse {
     return this.response !== undefined
   }
 
-  /** Returns the response as soon as there is one and the request body is read, or drained. */
+  /** Returns the response as soon as there is one and the request body has been read or drained. */
   result(): Response | Promise<Response> {
     const { response } = this
     const unread = response && this.body.unread()
@@ -48,7 +48,7 @@ export class CallerResponse {
     else void this.respondAfter(unread, this.resolve, response)
   }
 
-  /** Responds with a whole body. */
+  /** Responds with a complete body. */
   complete({ code, headers }: Action, body: Bytes): void {
     this.respond(httpResponse(this.request.method, code, headers, body))
   }
@@ -94,7 +94,7 @@ export class CallerResponse {
   }
 }
 
-/** A complete response. The platform drops the body of a response to HEAD, and its length too unless the header is set. */
+/** A complete response. For HEAD, the platform drops the body, and also the length unless the header is set. */
 export function httpResponse(method: string, status: number, fields: Fields, body: Bytes): Response {
   if (method !== 'HEAD') return new Response(body.length > 0 ? body : null, { status, headers: httpHeaders(fields) })
   const headers = new Headers(httpHeaders(fields))

@@ -17,7 +17,7 @@ import type { Incoming } from './request.ts'
 import type { Answer, Tasks } from './tasks.ts'
 import type { Working } from './working.ts'
 
-/** Carries out an ActionRead: tries memory first, then the data center's cache, then KV. */
+/** Carries out an ActionRead. Tries memory first, then the data center's cache, then KV. */
 export function read(incoming: Incoming, tasks: Tasks, action: Action): void {
   const { where, key } = action
   const { memory, colo } = incoming.isolate
@@ -70,7 +70,7 @@ async function readKV(kv: KVNamespace, key: string, cacheSeconds: number): Promi
   return value === null ? null : new Uint8Array(value)
 }
 
-/** Stores a value; an empty one deletes the key. A TTL of 0 means without expiry. */
+/** Stores a value. An empty value deletes the key. With a TTL of 0, the value never expires. */
 export async function writeKV(kv: KVNamespace, key: string, value: Bytes, ttlSeconds: number): Promise<void> {
   if (value.length === 0) await kv.delete(key)
   else await kv.put(key, value, ttlSeconds > 0 ? { expirationTtl: ttlSeconds } : {})

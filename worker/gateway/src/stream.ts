@@ -3,14 +3,14 @@ import type { Bytes } from './abi.ts'
 /** The body of a streamed response. */
 export class CallerStream {
   readonly body: ReadableStream<Uint8Array>
-  /** Settled when the platform has accepted all chunks sent so far; never rejects. */
+  /** Settles when the platform has accepted all chunks sent so far. Never rejects. */
   drained: Promise<void> | undefined
   private readonly writer: WritableStreamDefaultWriter<Uint8Array>
   private readonly lastWords: Bytes
   private readonly onLeft: () => void
   private readonly onOver: () => void
   private over = false
-  /** The bytes sent that the platform has not accepted yet. */
+  /** The number of bytes sent that the platform has not accepted yet. */
   behind = 0
 
   /** onLeft is called once if the client disconnects before the end, onOver once when the stream is finished. */
@@ -42,7 +42,7 @@ export class CallerStream {
     this.drained = this.writer.close().then(this.onOver, this.onOver)
   }
 
-  /** Ends the body with the last-resort chunk when the core failed. */
+  /** Ends the body with the last-resort chunk after the core has failed. */
   giveUp(): void {
     this.send(this.lastWords)
     this.close()

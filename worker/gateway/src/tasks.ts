@@ -1,25 +1,25 @@
 import { ACTION_READ_BODY, type Action, type Bytes, EVENT_TIMER, type Headers as Fields, OUTCOME_OK } from './abi.ts'
 import type { Working } from './working.ts'
 
-/** Steps the core with an event. */
+/** Runs a step of the core with an event. */
 export type Push = (kind: number, id: number, code: number, data?: Bytes, headers?: Fields) => void
 
-/** Steps the core with the result of an action. */
+/** Runs a step of the core with the result of an action. */
 export type Answer = (kind: number, code: number, data?: Bytes, headers?: Fields) => void
 
-/** What the core can pause. */
+/** Something that the core can pause. */
 export interface Pausable {
   pause(): void
   resume(): void
 }
 
-/** An action whose result has not been stepped yet, with its cancel function if it can be canceled. */
+/** An action whose result the core has not received yet, and its cancel function if it can be canceled. */
 export interface Task {
   readonly id: number
   /** Receives the body of the result, if it has one. */
   readonly buffer: number
   readonly giveUp: (() => void) | undefined
-  /** Of a fetch. */
+  /** Only set for a fetch. */
   readonly fetch: Pausable | undefined
 }
 
@@ -46,7 +46,7 @@ export class Tasks {
     return undefined
   }
 
-  /** Replaces a task of the same ID. */
+  /** Replaces a task with the same ID. */
   add({ id, buffer }: Action, giveUp?: () => void, fetch?: Pausable): Task {
     this.remove(id)
     const task = { id, buffer, giveUp, fetch }
@@ -84,7 +84,7 @@ export class Tasks {
     this.add(action, () => clearTimeout(timer))
   }
 
-  /** Cancels an action: its result, if one comes, is ignored. */
+  /** Cancels an action. If a result arrives later, it is ignored. */
   cancel(id: number): void {
     this.find(id)?.giveUp?.()
     this.remove(id)

@@ -1,6 +1,6 @@
 import { FAULT_TOTAL } from './abi.ts'
 
-/** The timeouts of a fetch: one of the current phase, and one in total. One timer watches both. */
+/** The timeouts of a fetch: one for the current phase and one for the total time. One timer serves both. */
 export class Timeouts {
   private readonly onTimeout: (fault: number) => void
   private readonly endMs: number
@@ -9,7 +9,7 @@ export class Timeouts {
   private timer: number | null = null
   private timerMs = Number.POSITIVE_INFINITY
 
-  /** The total time begins; 0 is no timeout. onTimeout gets the fault of the timeout that has passed. */
+  /** Starts the total time. 0 means no timeout. onTimeout gets the fault of the timeout that has passed. */
   constructor(totalMs: number, onTimeout: (fault: number) => void) {
     this.onTimeout = onTimeout
     this.endMs = after(totalMs)

@@ -3,7 +3,7 @@ import { logFailure } from './log.ts'
 /** The part of the platform's execution context that an exchange uses. */
 export type Lifetime = Pick<ExecutionContext, 'waitUntil'>
 
-/** The work of one exchange that no event answers and that must still finish. */
+/** The work of one exchange that must finish even though the core waits for no event from it. */
 export class Working {
   private readonly lifetime: Lifetime
   private readonly requestId: string
@@ -31,7 +31,7 @@ export class Working {
     this.onDone()
   }
 
-  /** Counts a promise as work. If it rejects, that is logged as code. */
+  /** Counts a promise as work. If the promise rejects, the failure is logged with this code. */
   async go(code: string, work: Promise<unknown>): Promise<void> {
     this.outlive()
     this.count++

@@ -172,7 +172,9 @@ for (const { name, type, hex: wire, value } of vectors) {
 
 const constants = JSON.parse(readFileSync(new URL('../../../testdata/abi/constants.json', import.meta.url), 'utf8'))
 
-/** OutcomeTooLarge is OUTCOME_TOO_LARGE. Version is that of the wire among many things here. */
+/**
+ * Converts OutcomeTooLarge to OUTCOME_TOO_LARGE. Version becomes ABI_VERSION, because it is the version of the wire.
+ */
 function capitals(name) {
   if (name === 'Version') return 'ABI_VERSION'
   return name.replace(/([a-z])([A-Z])|([A-Z])([A-Z][a-z])/g, '$1$3_$2$4').toUpperCase()

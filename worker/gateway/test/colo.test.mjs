@@ -10,7 +10,7 @@ afterEach(() => {
   delete globalThis.caches
 })
 
-/** A Cache API with the given behavior, which counts its calls. */
+/** A Cache API with the given behavior. It counts its calls. */
 function platform({ match, put }) {
   const store = new Map()
   const calls = { match: 0, put: 0, delete: 0 }

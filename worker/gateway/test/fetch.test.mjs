@@ -6,7 +6,7 @@ import { Fetch } from '../src/fetch.ts'
 
 globalThis.scheduler = { wait: (ms) => sleep(ms) }
 
-/** A provider's stream: chunks in quick succession, then its end, or the error of a broken connection. */
+/** A provider's stream: chunks in quick succession, then the end or the error of a broken connection. */
 function respond(chunks, broken) {
   let sent = 0
   const body = new ReadableStream({
@@ -21,7 +21,7 @@ function respond(chunks, broken) {
   globalThis.fetch = async () => new Response(body)
 }
 
-/** Fetches with a client that takes a chunk in some time; the chunks that follow are held. */
+/** Fetches with a client that needs some time for each chunk. The chunks that arrive in that time are held. */
 function fetching(taking, options) {
   const action = Object.assign(new Action(), {
     stream: 200,
@@ -77,7 +77,7 @@ test('an abort ends a stream that waits for a stuck client', async () => {
   assert.equal((await answer).fault, FAULT_CONNECT)
 })
 
-/** Fetches a stream and pauses it at its first chunk and, once it resumes, at the chunk with byte 20. */
+/** Fetches a stream. Pauses it at its first chunk and, after it has resumed, at the chunk with byte 20. */
 function pausing(chunks, broken, options) {
   respond(chunks, broken)
   const paused = []

@@ -9,7 +9,10 @@ const text = (value) => new TextDecoder().decode(value)
 
 const UNCHANGED = { sharedChanged: false, shared: NO_BYTES, pinnedChanged: false, pinned: NO_BYTES, pinnedKeepMs: 0 }
 
-/** An isolate whose steps have the given outputs. Its function step returns what a step read of the isolate. */
+/**
+ * Creates an isolate whose steps have the given outputs. Its function step returns the isolate's data that the step
+ * got.
+ */
 function stepping(...outputs) {
   let seen
   const isolate = new Isolate({

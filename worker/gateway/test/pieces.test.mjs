@@ -17,7 +17,7 @@ beforeEach(() => {
   globalThis.scheduler = { wait: (ms) => new Promise((resolve) => waits.push([ms, resolve])) }
 })
 
-/** A sink that takes each chunk at once. */
+/** A sink that takes each chunk immediately. */
 const quick = () => new Pieces((data) => void taken.push([...data]), LIMIT)
 
 async function endWait() {

@@ -3,7 +3,7 @@ import type { Bytes } from '../src/abi.ts'
 import type { Platform } from '../src/object.ts'
 import { type ObjectClass, world } from './world.ts'
 
-/** The deployment's variables, overridden by those of the last reset, and its bindings with faults. */
+/** The deployment's variables, overridden by the variables of the last reset, and its bindings with faults. */
 export function testEnv(env: Env): Env {
   return {
     ...env,
@@ -46,7 +46,7 @@ function corrupted(value: ArrayBuffer): ArrayBuffer {
   return bytes.buffer
 }
 
-/** Copies all of KV, as the result of reads while KV is frozen. */
+/** Copies the full content of KV. Reads return this copy while KV is frozen. */
 export async function freezeKV(kv: KVNamespace): Promise<void> {
   world.frozen.clear()
   let page = await kv.list()

@@ -3,11 +3,11 @@ import { clock } from '../src/clock.ts'
 
 export type ObjectClass = 'KeyMeter' | 'Ledger' | 'Directory'
 
-/** The faults to inject; 'ok' is none. */
+/** The faults to inject. 'ok' means no fault. */
 export interface Faults {
-  /** 'down': every operation fails. 'frozen': reads return the content from when it was frozen. */
+  /** 'down': every operation fails. 'frozen': reads return the content at the time when KV was frozen. */
   kv: 'ok' | 'down' | 'frozen'
-  /** 'down' and 'overloaded': every call fails. 'lost': the command runs, but the reply of its first call is lost. */
+  /** 'down' and 'overloaded': every call fails. 'lost': the command runs, but the reply to its first call is lost. */
   objects: Partial<Record<ObjectClass, 'ok' | 'down' | 'overloaded' | 'lost'>>
   /** The data center's cache. 'off': the host has none. 'down': every operation fails. */
   colo: 'off' | 'on' | 'down'
@@ -37,11 +37,11 @@ function noStats() {
 export const world = {
   faults: noFaults(),
   stats: noStats(),
-  /** The content of KV when it was frozen. */
+  /** The content of KV at the time when it was frozen. */
   frozen: new Map<string, ArrayBuffer>(),
   /** Flips a bit in every cached response that is read from KV. */
   corruptCache: false,
-  /** Variables that override the deployment's. */
+  /** Variables that override those of the deployment. */
   env: {} as Record<string, string>,
   /** Alarm times in Unix milliseconds, by `<class>/<object>`. */
   alarms: new Map<string, number>(),
@@ -80,7 +80,7 @@ export function alarmOf(key: string) {
   }
 }
 
-/** Returns the earliest alarm due until a time. */
+/** Returns the earliest alarm that is due by a given time. */
 export function nextDueAlarm(untilMs: number): { key: string; ms: number } | undefined {
   let first: { key: string; ms: number } | undefined
   for (const [key, ms] of world.alarms) {
