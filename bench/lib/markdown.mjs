@@ -82,7 +82,8 @@ ${machine.workerd}. Times and rates are medians of all rounds. A ratio is the me
 differ from the quotient of the two medians.
 
 In workerd, the Cache API sends two HTTP requests to another process for each uncached request. A deployed Worker does not have this
-overhead. The rows with "no Cache API" show Postern without it, as on \`workers.dev\`. \`make bench\` also prints the targets.
+overhead. The rows with "no Cache API" show Postern without it, as on \`workers.dev\`. \`make bench\` also compares the figures
+with the project's targets.
 
 ${table(sections.throughput, comparison)}
 ${sections.peers ? peers(sections.peers) : ''}`
