@@ -7,8 +7,8 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-const plansHead = "A project has a plan. The plan sets the limits of each of its keys, its budget unless the project has one of its own, and what it can use.\n" +
-	"A key can have narrower limits than its plan. [Projects, keys and plans](../concepts/projects-keys-plans.md) explains the terms, and\n" +
+const plansHead = "A project has a plan. The plan sets the limits of each key, the project's budget (unless the project has its own), and the features that\n" +
+	"the project can use. A key can have narrower limits than the plan. [Projects, keys and plans](../concepts/projects-keys-plans.md) explains the terms, and\n" +
 	"[limits and budgets](../guides/limits-and-budgets.md) explains how limits count."
 
 const plansMore = "- **Production and development** are the environments of keys. The built-in provider serves development keys, free of charge.\n" +
