@@ -133,7 +133,7 @@ func runReceiver(t *testing.T, p program) {
 	_ = command.Process.Kill()
 	printed, _ := io.ReadAll(lines)
 	_ = command.Wait() // it was killed
-	if string(printed) != "evt_1: 80% of 10 dollars are used\n" {
+	if string(printed) != "evt_1: 80% of the $10 budget is used\n" {
 		t.Errorf("printed %q", printed)
 	}
 }
