@@ -38,33 +38,33 @@ var allAdvice = [count]advice{
 		"Check that the key is complete, active and not expired, and that its project is not archived.", NeverWaits,
 	},
 	MissingAdmin: {
-		"The call of the admin API has no token.",
-		"Neither a bearer token, a session cookie nor an identity of Cloudflare Access is present.",
+		"The call to the admin API has no token.",
+		"The call has no bearer token, no session cookie and no identity from Cloudflare Access.",
 		"Send an owner or viewer token in the header that `details` names, or sign in.", NeverWaits,
 	},
 	InvalidAdmin: {
 		"The gateway does not accept the admin token or the session.",
-		"The token is neither the owner's nor the viewer's. Or the session has ended: after 12 hours, or when the token of its role changed.",
+		"The token is neither the owner's nor the viewer's. Or the session has ended: sessions end after 12 hours, or when the token of their role changes.",
 		"Check the token, or sign in again.", NeverWaits,
 	},
 	WrongToken: {
-		"The token of a sign-in is wrong.",
+		"The token used to sign in is wrong.",
 		"The token is neither the owner's nor the viewer's.",
 		"Check the token.", NeverWaits,
 	},
 	BudgetExceeded: {
 		"The project's budget does not cover the request. No provider was called.",
-		"The rest of the budget is smaller than the cost that the request reserves, or other requests in progress have reserved the rest.",
+		"The remaining budget is smaller than the cost that the request reserves, or other requests in progress have reserved it.",
 		"Raise the project's budget, or wait until `resetsAt`, when its next period begins; `raisedBy` names who can raise it.", NeverWaits,
 	},
 	Forbidden: {
-		"The API key is not allowed to use this endpoint, or not for this project.",
+		"The API key is not allowed to use this endpoint, or to use it for this project.",
 		"The key lacks the permission that `details` names, the query names another project, or the project's plan does not include the endpoint.",
-		"Use a key with the permission, or of the project, that `details` names.", NeverWaits,
+		"Use a key that has the permission, or belongs to the project, that `details` names.", NeverWaits,
 	},
 	ModelForbidden: {
 		"The API key is not allowed to use this model.",
-		"The list of models of the key or of its project does not have the model, or the project's model registry does not permit it. `details` tells which.",
+		"The key's or the project's list of models does not include the model, or the project's model registry does not permit it. `details` says which of these applies.",
 		"Use one of the models that `details` suggests, or allow this one for the key and its project.", NeverWaits,
 	},
 	ViewerForbidden: {
@@ -79,8 +79,8 @@ var allAdvice = [count]advice{
 	},
 	CrossOrigin: {
 		"The admin API refused a request that a browser sent from another origin.",
-		"A page of another site made the request. Or the dashboard is open at an address that the server does not know as its own, for example behind a proxy that changes the `Host` header.",
-		"Open the dashboard at the address that `details` describes. Programs send a bearer token.", NeverWaits,
+		"A page on another site made the request. Or the dashboard is open at an address that the server does not know as its own, for example behind a proxy that changes the `Host` header.",
+		"Open the dashboard at the address that `details` describes. In programs, send a bearer token.", NeverWaits,
 	},
 	NotFound: {
 		"The path is not an endpoint, or the ID does not exist.",
@@ -94,8 +94,8 @@ var allAdvice = [count]advice{
 	},
 	MethodNotAllowed: {
 		"The endpoint exists, but not with this method.",
-		"The request was sent with another method, such as `GET` in place of `POST`.",
-		"Use a method of the `Allow` header.", NeverWaits,
+		"The request was sent with another method, such as `GET` instead of `POST`.",
+		"Use a method that the `Allow` header lists.", NeverWaits,
 	},
 	NoWebSocket: {
 		"The gateway does not serve WebSockets.",
@@ -104,8 +104,8 @@ var allAdvice = [count]advice{
 	},
 	Conflict: {
 		"The change does not fit the current state.",
-		"Another change came first, the name exists already, or the state does not allow this step.",
-		"Read the current state and repeat the change on it; `details` names what has changed.", NeverWaits,
+		"Another change came first, the name already exists, or the state does not allow this step.",
+		"Read the current state, and then make the change again; `details` names what has changed.", NeverWaits,
 	},
 	NoMasterKey: {
 		"The deployment cannot store a project's own provider key.",
@@ -145,7 +145,7 @@ var allAdvice = [count]advice{
 	IdempotencyReused: {
 		"The `Idempotency-Key` belongs to another request.",
 		"The same API key sent a different request with this `Idempotency-Key` in the last 24 hours.",
-		"Use a new Idempotency-Key for another request.", NeverWaits,
+		"Send this request with a new Idempotency-Key.", NeverWaits,
 	},
 	RejectedRequest: {
 		"The provider refused the request as invalid.",
@@ -165,7 +165,7 @@ var allAdvice = [count]advice{
 	RateLimited: {
 		"A rate limit of the API key, or the limit on requests in progress, is used up.",
 		"The key has made as many requests, or used as many tokens, as its limits allow in this second, minute or day. Or too many wrong keys or admin tokens came from one address.",
-		"Wait as long as `Retry-After` says, or raise the limit that `limit` names. A spent day has no `Retry-After`: it ends at `resetsAt`, and `raisedBy` names who can raise the limit.", SometimesWaits,
+		"Wait as long as `Retry-After` says, or raise the limit that `limit` names. If a daily limit is used up, there is no `Retry-After`: the limit resets at `resetsAt`, and `raisedBy` names who can raise it.", SometimesWaits,
 	},
 	ClientClosed: {
 		"The client disconnected before the response was complete.",
@@ -174,22 +174,22 @@ var allAdvice = [count]advice{
 	},
 	Internal: {
 		"The gateway failed.",
-		"The gateway has a fault of its own. Its log has more under the request ID.",
+		"The gateway itself has a fault. Its log has more about it under the request ID.",
 		"Repeat the request. If it keeps failing, report its ID.", NeverWaits,
 	},
 	Misconfigured: {
 		"The gateway cannot start with its configuration.",
 		"A variable or the catalog of the deployment is invalid. The log names the setting.",
-		"The operator corrects the setting that the log names.", NeverWaits,
+		"Correct the setting that the log names.", NeverWaits,
 	},
 	ProviderError: {
 		"The provider failed, and no other model of the route could serve the request.",
 		"The provider could not be reached, returned an error, or does not accept the deployment's key for it.",
-		"Repeat the request; `details` tells what the provider did.", SometimesWaits,
+		"Repeat the request; `details` says what the provider did.", SometimesWaits,
 	},
 	ProviderBusy: {
-		"The provider limits the rate of its account, and no other model of the route could serve the request.",
-		"The account at the provider has reached its own rate limit or quota.",
+		"The provider refused the request because of a rate limit, and no other model of the route could serve it.",
+		"The account at the provider has reached its rate limit or quota.",
 		"Repeat the request later, or raise the account's limits at the provider that `details` names.", SometimesWaits,
 	},
 	ProviderAnswer: {
@@ -205,21 +205,21 @@ var allAdvice = [count]advice{
 	ShuttingDown: {
 		"The server is shutting down and ended the request.",
 		"The operator stopped or replaced the server, and the request did not finish in the time that the shutdown allows.",
-		"Repeat the request: another replica or the next start serves it.", AlwaysWaits,
+		"Repeat the request: another replica, or the server after its restart, serves it.", AlwaysWaits,
 	},
 	NoProvider: {
 		"No provider of the model can be called.",
 		"The deployment and the project have no key for any provider of the model, or a provider lacks a setting.",
-		"The operator sets the variables or stores the provider key that `details` names.", NeverWaits,
+		"Set the variables, or store the provider key, that `details` names.", NeverWaits,
 	},
 	AdminOff: {
 		"The deployment has no admin API.",
-		"No admin token is set, or the token is too short, so nobody could prove to be the owner.",
+		"No admin token is set, or the token is too short, so nobody can prove that they are the owner.",
 		"Set POSTERN_ADMIN_TOKEN to at least 16 characters.", NeverWaits,
 	},
 	ProviderTimeout: {
 		"The provider took too long.",
-		"The provider did not respond, did not send the first content or did not finish in the time of the route.",
+		"The provider did not respond, send the first content, or finish within the timeouts of the route.",
 		"Repeat the request, or use a faster model.", NeverWaits,
 	},
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/postern-ai/postern/core/fault"
 )
 
-const errorsHead = `Every error has a code. Codes are stable, texts are not: programs compare codes. The dashboard shows the same advice beside
-each request, and the [client libraries](../clients/behavior.md) have an error type for each kind.`
+const errorsHead = `Every error has a code. Codes are stable, but messages can change, so programs should compare codes. The dashboard shows the
+same advice beside each request, and the [client libraries](../clients/behavior.md) have an error type for each kind.`
 
 const shapesText = `The body has the format of the endpoint. The native endpoints, which start with ` + "`/api/`" + `, and the admin API return:`
 
@@ -24,18 +24,19 @@ const shapesAnthropic = `The endpoints in Anthropic's format (` + "`/v1/messages
 type that Anthropic's SDKs know. This format has no place for a code:`
 
 const shapesMore = `- **Details** name the field and the problem. The formats of OpenAI and Anthropic have one message, which contains the first detail.
-- **Findings** of the Governor are the member ` + "`findings`" + `, in all formats.
-- **A spent limit or budget** adds the members ` + "`limit`, `resetsAt` and `raisedBy`" + ` in all formats, and OpenAI's type becomes
-  ` + "`insufficient_quota`" + `. On ` + "`/v1/responses`" + ` the type is ` + "`usage_limit_reached`, with `resets_at`" + `; Codex gets 429 there in place of 402.
-- **A stream that has begun** ends with an error event of its format. Its status stays 200.
-- **The request ID** is in the body and in the header ` + "`x-request-id`" + `. The logs and the dashboard find the request by it.`
+- **The Governor's findings** are in the field ` + "`findings`" + `, in all formats.
+- **An exceeded limit or budget** adds the fields ` + "`limit`, `resetsAt` and `raisedBy`" + ` in all formats. The limit on requests in progress
+  has no ` + "`resetsAt`" + `. If a daily limit or the budget is used up, the type in OpenAI's format is ` + "`insufficient_quota`" + `. On
+  ` + "`/v1/responses`" + `, the type is then ` + "`usage_limit_reached`, with `resets_at`" + `, and Codex gets 429 instead of 402.
+- **A stream that has begun** ends with an error event in its format. Its status stays 200.
+- **The request ID** is in the body and in the header ` + "`x-request-id`" + `. Use it to find the request in the logs and in the dashboard.`
 
 const retriesText = `Each error below says whether a client may send the same request again.
 
 - **Yes**: a repeat may succeed. If the response has ` + "`x-should-retry: false`" + `, it will not.
 - **After a change**: the same request fails again until the request, the key or the configuration changes.
-- **` + "`Retry-After`" + `** is the time to wait, in seconds, at most 60. ` + "`retry-after-ms`" + ` has it in milliseconds. A limit that resets later has
-  no such header, because clients would sleep in silence; ` + "`resetsAt`" + ` has the time.
+- **` + "`Retry-After`" + `** is the time to wait, in seconds, at most 60. ` + "`retry-after-ms`" + ` has it in milliseconds. If a limit resets
+  later, the response has neither header, because clients would wait without a message. The time is then in ` + "`resetsAt`" + `.
 
 The [client libraries](../clients/behavior.md) and the SDKs of OpenAI and Anthropic follow these headers.`
 
@@ -141,7 +142,7 @@ func retryAdvice(f fault.Fault) string {
 		words += " `Retry-After` has the time to wait, if that is known."
 	}
 	if f.Stored() {
-		words += " The error is stored under the request's `Idempotency-Key` for 24 hours: send a new one."
+		words += " The error is stored under the request's `Idempotency-Key` for 24 hours, so send a new key."
 	}
 	return words
 }

@@ -15,12 +15,12 @@ var headerParts = []struct {
 	way         header.Way
 	title, text string
 }{
-	{header.Request, "Requests", "The gateway reads these headers of callers."},
-	{header.Response, "Responses", "The gateway sends these headers to callers. Those of providers are not passed on."},
+	{header.Request, "Requests", "The gateway reads these headers in requests from callers."},
+	{header.Response, "Responses", "The gateway sends these headers to callers. It does not pass on the response headers of providers."},
 	{header.AdminRequest, "Requests to the admin API and the dashboard", ""},
 	{header.AdminResponse, "Responses of the admin API and the dashboard", ""},
-	{header.ToProvider, "Requests to providers", "Providers also get the [headers of callers](#headers-of-callers-for-providers) that their entry in the catalog names, and no other."},
-	{header.FromProvider, "Responses of providers", "The gateway reads these headers of providers."},
+	{header.ToProvider, "Requests to providers", "Providers also get the [headers of callers](#headers-of-callers-for-providers) that their entry in the catalog names, and no others."},
+	{header.FromProvider, "Responses of providers", "The gateway reads these headers in responses from providers."},
 	{header.Webhook, "Webhooks", "The gateway sends these headers with each [webhook](../guides/webhooks.md)."},
 	{header.Internal, "Inside a deployment", "The gateway sends these headers to the control plane. They replace headers of the same name from a caller."},
 }
@@ -49,7 +49,7 @@ func Headers() string {
 	return p.String()
 }
 
-const callerHeadersText = "A provider gets these headers of a caller, if its entry in the [catalog](models.md) names them and the caller uses a format of the\n" +
+const callerHeadersText = "A provider gets these headers from a caller if its entry in the [catalog](models.md) names them and the caller uses a format of the\n" +
 	"header's vendor. A value is printable ASCII of at most 1,024 bytes. `x-postern-dropped-params` names\n" +
 	"headers that are too long, not printable, or not allowed by the Governor."
 
@@ -61,7 +61,7 @@ func (p *page) callerHeaders() {
 	for _, h := range config.CallerHeaders {
 		meaning := "Tells which requests belong together. Responses from the cache do not depend on it."
 		if h.Answers {
-			meaning = "The response may depend on it, so the cache's key contains the value."
+			meaning = "The response may depend on it, so the cache key contains the value."
 		}
 		if h.Listed {
 			meaning += " Only the values that the [catalog lists](prices.md) are sent."

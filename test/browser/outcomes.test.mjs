@@ -226,7 +226,7 @@ journey('a failed request shows its attempts, what followed them, and a remedy',
   const card = page.getByRole('region', { name: 'What happened' })
   await card.getByText('Failed', { exact: true }).waitFor()
   await card.getByText('Provider error').first().waitFor()
-  assert.equal(await fact(page, 'Remedy').textContent(), 'Repeat the request; details tells what the provider did.')
+  assert.equal(await fact(page, 'Remedy').textContent(), 'Repeat the request; details says what the provider did.')
   assert.equal(await fact(page, 'Requested model').textContent(), 'cheap')
   assert.equal(await fact(page, 'Model used').textContent(), 'farthing')
   assert.equal(await fact(page, 'API key').textContent(), 'Caller')
