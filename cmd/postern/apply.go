@@ -12,14 +12,17 @@ import (
 	"github.com/postern-ai/postern/internal/apply"
 )
 
-const applyHelp = `Makes a deployment match a YAML file: projects with their limits, budgets, routes, settings of the Governor, keys and model
-registry. It shows the difference, asks, and makes the changes through the admin API, so it works with every deployment.
+const applyHelp = `Makes a deployment match a YAML file: projects with their limits, budgets, routes, Governor settings, keys and model registry. It
+shows the differences, asks you to confirm, and makes the changes through the admin API, so it works with every deployment.
 
-A second run changes nothing. Projects and keys are recognized by their id, or by their name. Fields and things that the file
-does not name stay unchanged, except with --prune. The list projects is required: only projects: [] with --prune archives all. If something else changed the deployment after the difference was
-computed, the command stops with an error; run it again. After a failure in the middle, run it again, too.
+If you apply the same file again, nothing changes. The command finds projects and keys by their id, or otherwise by their name.
+Anything that is not in the file stays unchanged, except with --prune. The file must contain the list projects. To archive all
+projects, use --prune with the empty list (projects: []).
 
-Values of new keys are shown once: in the output if it is a terminal, or in the file that --keys-out names.
+If the deployment changes after the command has shown the differences, the command stops with an error. In this case, and after
+any other failure, run it again.
+
+Values of new keys are shown only once: in the output if it is a terminal or with --show-keys, or in the file that --keys-out names.
 
   projects:
     - name: My app
@@ -60,9 +63,9 @@ func (p *program) apply() *cobra.Command {
 	})
 	flags := c.Flags()
 	flags.StringVarP(&f.file, "file", "f", "", "the file, or - for standard input (required)")
-	flags.BoolVarP(&f.yes, "yes", "y", false, "do not ask")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "only show the difference; exit code 3 if there is one")
-	flags.BoolVar(&f.prune, "prune", false, "archive projects, and deactivate keys of projects with keys, that the file does not name")
+	flags.BoolVarP(&f.yes, "yes", "y", false, "do not ask for confirmation")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "only show the differences; exit code 3 if there are any")
+	flags.BoolVar(&f.prune, "prune", false, "archive projects that the file does not name; if a project in the file has keys, deactivate its other keys")
 	flags.StringVar(&f.keysOut, "keys-out", "", "append values of new keys to this file, with mode 0600, one JSON object per line")
 	flags.BoolVar(&f.values, "show-keys", false, "print values of new keys even if the output is not a terminal")
 	c.RunE = func(c *cobra.Command, _ []string) error {

@@ -16,17 +16,17 @@ import (
 	"github.com/postern-ai/postern/store/sqlite"
 )
 
-const backupHelp = `Writes a consistent copy of the SQLite database in the data directory to a new file, while the server runs or not. The copy has every
-change that was acknowledged before the command started.
+const backupHelp = `Writes a consistent copy of the SQLite database in the data directory to a new file, whether or not the server is running. The copy
+contains every change that was acknowledged before the command started.
 
-The copy does not contain secrets.json, without which provider keys of projects cannot be decrypted. --secrets FILE copies it to another
-new file; keep the two apart. Both files can be read by their owner only.
+The copy does not contain secrets.json, which is needed to decrypt the projects' own provider keys. --secrets FILE copies it to
+another new file; keep the two apart. Only the owner of the files can read them.
 
 For PostgreSQL, use its own tools:
   pg_dump --format=custom --file=postern.dump "$POSTERN_DATABASE"`
 
-const restoreHelp = `Makes the database of a data directory from a file that postern backup wrote. It checks the file first, and refuses if the directory
-has a database or a server uses it. --secrets FILE also restores secrets.json.
+const restoreHelp = `Restores the database of a data directory from a file that postern backup wrote. It checks the file first. It fails if the
+directory already has a database, or if a server is using the directory. --secrets FILE also restores secrets.json.
 
 For PostgreSQL, use its own tools, with an empty database:
   pg_restore --no-owner --dbname="$POSTERN_DATABASE" postern.dump`
@@ -83,7 +83,7 @@ func backupDatabase(ctx context.Context, data, file string) error {
 
 func (p *program) restore() *cobra.Command {
 	c := &cobra.Command{
-		Use: "restore FILE", Short: "Make the database of a server on this machine from a backup", Long: restoreHelp, Args: exactly(1, "the name of a backup"),
+		Use: "restore FILE", Short: "Restore the database of a server on this machine from a backup", Long: restoreHelp, Args: exactly(1, "the name of a backup"),
 		Example: "  postern restore postern-2026-11-22.db --data /var/lib/postern\n  postern restore postern.db --secrets postern-secrets.json",
 	}
 	secrets := c.Flags().String("secrets", "", "also restore secrets.json from this file")

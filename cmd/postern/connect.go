@@ -38,8 +38,8 @@ func (p *program) connects(c *cobra.Command) (*cobra.Command, *connection) {
 	flags.StringVar(&o.url, "url", "", "address of the deployment (default POSTERN_BASE_URL, or "+defaultURL+")")
 	flags.StringVar(&o.data, "data", "", "data directory with the token of a deployment on this machine (default POSTERN_DATA, or postern-data)")
 	flags.StringVar(&o.caFile, "ca-file", "", "PEM file with certificates to trust besides the system's (default POSTERN_CA_FILE)")
-	flags.BoolVar(&o.insecure, "insecure", false, "send the admin token over plain HTTP to another machine")
-	flags.DurationVar(&o.timeout, "timeout", 30*time.Second, "time for one call of the admin API")
+	flags.BoolVar(&o.insecure, "insecure", false, "allow sending the admin token over plain HTTP to another machine")
+	flags.DurationVar(&o.timeout, "timeout", 30*time.Second, "time limit for one call to the admin API")
 	return c, o
 }
 

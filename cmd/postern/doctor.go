@@ -13,25 +13,25 @@ import (
 )
 
 const doctorHelp = `Checks what postern serve needs: the configuration, the data directory and its permissions, the store and the integrity of its
-data, the clock, TLS files, free ports, disk space and the limit of open files. Run it with the same flags, variables and user
-as the server.
+data, the clock, TLS files, free ports, disk space and the limit on open files. Run it as the same user as the server, with
+the same flags and variables.
 
-A SQLite database is only read. While a server uses it, the store is checked through the server's operations address. A PostgreSQL
-database is opened as postern serve opens it: this migrates it to the schema of this version of the program, so back it up before you
-run the doctor of a newer version.
+The command only reads a SQLite database. While a server uses the database, the command checks the store through the server's
+operations address. It opens a PostgreSQL database in the same way as postern serve. This migrates the database to the schema of
+this version of the program, so back it up before you run the doctor of a newer version.
 
 --online also calls each configured provider once: it checks the endpoint, the key and the clock. Keys are never printed.
---live only checks that the running server answers, and prints nothing if it does; it is meant for health checks of containers.
+--live only checks that the running server responds, and prints nothing if it does; it is meant for container health checks.
 
-Exit codes: 0 all checks passed, perhaps with warnings; 1 a check failed; 2 wrong arguments.`
+Exit codes: 0 all checks passed, possibly with warnings; 1 a check failed; 2 wrong arguments.`
 
 func (p *program) doctor() *cobra.Command {
 	c := &cobra.Command{
-		Use: "doctor", Short: "Check the configuration, the data and the surroundings of a server", Long: doctorHelp, Args: exactly(0, ""),
+		Use: "doctor", Short: "Check the configuration, data and environment of a server", Long: doctorHelp, Args: exactly(0, ""),
 		Example: "  postern doctor\n  postern doctor --online --config /etc/postern/postern.yaml\n  postern doctor --live\n  postern doctor --json",
 	}
 	online := c.Flags().Bool("online", false, "also call each configured provider once")
-	live := c.Flags().Bool("live", false, "only check that the running server answers")
+	live := c.Flags().Bool("live", false, "only check that the running server responds")
 	source := p.configures(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		configuration, err := settings.Load(source())

@@ -13,17 +13,17 @@ import (
 	"github.com/postern-ai/postern/internal/admin"
 )
 
-const keysHelp = `Applications authenticate with keys. Commands take a key's name or its ID, and the project's name or ID as --project. Without
---project, the deployment's only active project is meant.
+const keysHelp = `Applications authenticate with keys. Commands take a key's name or ID, and the project's name or ID as --project. Without
+--project, they use the deployment's only active project.
 
-A key's value is shown once, at its creation or rotation; Postern stores only its hash.`
+A key's value is shown only once, when you create or rotate the key; Postern stores only its hash.`
 
 func (p *program) keys() *cobra.Command {
 	c, o := p.connects(group("keys", "Administer keys", keysHelp))
 	project := c.PersistentFlags().StringP("project", "p", "", "name or ID of the project")
 	f := keyCommands{p, o, project}
 	c.AddCommand(f.create(), f.list(), f.show(), f.rotate(), f.delete(),
-		f.move("deactivate", "deactivate", "Reject a key everywhere; afterwards, no request with the key is admitted"),
+		f.move("deactivate", "deactivate", "Deactivate a key; after that, no request with the key is admitted"),
 		f.move("activate", "reactivate", "Accept a deactivated key again"))
 	return c
 }
@@ -80,7 +80,7 @@ func (f keyCommands) create() *cobra.Command {
 	flags.Uint64("limit-per-second", 0, "requests per second; default: the plan's limit")
 	flags.Uint64("limit-per-day", 0, "requests per day, UTC")
 	flags.Uint64("limit-tokens", 0, "tokens per minute")
-	expires := flags.String("expires", "", "end of validity: a time such as 2027-01-31T00:00:00Z, or a duration from now such as 720h")
+	expires := flags.String("expires", "", "when the key expires: a time such as 2027-01-31T00:00:00Z, or a duration from now such as 720h")
 	out := flags.String("out", "", "write the value to this new file, with mode 0600, instead of printing it")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if *name == "" {
@@ -244,10 +244,10 @@ func (f keyCommands) printKey(k admin.Key, verb string) error {
 
 func (f keyCommands) rotate() *cobra.Command {
 	c := &cobra.Command{
-		Use: "rotate KEY", Short: "Replace a key by one with the same settings and print the new value once", Args: exactly(1, "a key's name or ID"),
+		Use: "rotate KEY", Short: "Replace a key with one that has the same settings, and print the new value once", Args: exactly(1, "a key's name or ID"),
 		Example: "  postern keys rotate Backend --project \"My app\" --grace 1h\n  postern keys rotate key_019aa4b0c1d3fedcba98765432100123 --out backend.key",
 	}
-	grace := c.Flags().Duration("grace", 24*time.Hour, "time for which the old value keeps working")
+	grace := c.Flags().Duration("grace", 24*time.Hour, "how long the old value keeps working")
 	out := c.Flags().String("out", "", "write the value to this new file, with mode 0600, instead of printing it")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if *grace < 0 || *grace%time.Second != 0 {
@@ -286,7 +286,7 @@ func (f keyCommands) delete() *cobra.Command {
 	c := &cobra.Command{
 		Use: "delete KEY", Short: "Delete a key permanently", Args: exactly(1, "a key's name or ID"), Example: "  postern keys delete Backend --project \"My app\" --yes",
 	}
-	yes := c.Flags().BoolP("yes", "y", false, "do not ask")
+	yes := c.Flags().BoolP("yes", "y", false, "do not ask for confirmation")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		client, k, path, err := f.find(c.Context(), args[0])
 		if err != nil {

@@ -14,18 +14,18 @@ import (
 	"github.com/postern-ai/postern/server/settings"
 )
 
-const exportHelp = `Writes the state of a deployment into a file: projects, hashes of keys, policies, the model registry, usage, violations, the
-audit log, compliance data, open reservations and responses stored for idempotency keys. The file has no values of keys and no
-master keys; provider keys stay sealed. Keep it like a secret.
+const exportHelp = `Writes the state of a deployment to a file: projects, hashes of keys, policies, the model registry, usage, violations, the audit
+log, compliance data, open reservations, and responses stored for idempotency keys. The file contains no key values and no master
+keys, and provider keys stay encrypted. Protect it like a secret.
 
-Stop the traffic first. The command reads everything until two readings in a row are equal, and fails if the deployment keeps
-changing. --json prints a summary, to standard error if the file is -.`
+Stop the traffic first. The command reads everything repeatedly until two consecutive readings are equal, and fails if the
+deployment keeps changing. --json prints a summary, on standard error if the file is -.`
 
-const importHelp = `Writes the state of a file that postern export made into another deployment, which may be of any kind: SQLite, PostgreSQL or
-Cloudflare. The deployment must not have any of the file's projects; those that it has stay as they are. It must have the same
-POSTERN_MASTER_KEYS, and plans of the same names.
+const importHelp = `Imports a file from postern export into another deployment, on SQLite, PostgreSQL or Cloudflare. That deployment must not already
+have any of the file's projects. Its own projects stay unchanged. It must have the same POSTERN_MASTER_KEYS, and plans with the
+same names.
 
-The file is checked completely before anything is sent. An import that was interrupted is repeated with the same file.`
+The command checks the complete file before it sends anything. If an import is interrupted, run it again with the same file.`
 
 // moved is the output of export and import.
 type moved struct {
@@ -37,7 +37,7 @@ type moved struct {
 
 func (p *program) exportDeployment() *cobra.Command {
 	c, o := p.connects(&cobra.Command{
-		Use: "export FILE|-", Short: "Write a deployment's state into a file, to move it", Long: exportHelp, Args: exactly(1, "the name of the new file, or -"),
+		Use: "export FILE|-", Short: "Write a deployment's state to a file, to move it", Long: exportHelp, Args: exactly(1, "the name of the new file, or -"),
 		Example: "  postern export deployment.ndjson\n  postern export --url https://postern.example.com - | gzip > deployment.ndjson.gz",
 	})
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -68,7 +68,7 @@ func (p *program) exportDeployment() *cobra.Command {
 
 func (p *program) importDeployment() *cobra.Command {
 	c, o := p.connects(&cobra.Command{
-		Use: "import FILE", Short: "Write an exported state into a deployment", Long: importHelp, Args: exactly(1, "the name of a file that postern export made"),
+		Use: "import FILE", Short: "Import an exported state into a deployment", Long: importHelp, Args: exactly(1, "the name of a file that postern export made"),
 		Example: "  postern import deployment.ndjson --url https://postern.example.com",
 	})
 	c.RunE = func(c *cobra.Command, args []string) error {

@@ -24,19 +24,19 @@ const (
 )
 
 const rootHelp = `Postern is an AI gateway: one address and one API for many model providers, with keys, limits, budgets, a cache
-and checks of content.
+and content checks.
 
   postern serve      runs the gateway on this machine
-  postern projects   administers a running deployment: here, of make dev, or on Cloudflare
-  postern keys
+  postern projects   administers the projects of a running deployment
+  postern keys       administers the keys of a project
   postern apply      makes a deployment match a file
 
 Commands that administer a deployment call its admin API at --url, by default POSTERN_BASE_URL or http://127.0.0.1:8787.
 The admin token is never a flag, because every user of a machine can read the arguments of its processes. It comes from
-the first of
-  1. the variable POSTERN_ADMIN_TOKEN, or the file that POSTERN_ADMIN_TOKEN_FILE names,
-  2. for a deployment on this machine: secrets.json in the data directory, or .dev/keys.json of make dev,
-  3. a question, if standard input is a terminal.
+the first of these sources that has it:
+  1. the variable POSTERN_ADMIN_TOKEN, or the file that POSTERN_ADMIN_TOKEN_FILE names
+  2. for a deployment on this machine: secrets.json in the data directory, or .dev/keys.json from make dev
+  3. a prompt, if standard input is a terminal
 
 Exit codes: 0 success, 1 failure, 2 wrong arguments, 3 differences found (apply --dry-run).`
 
@@ -107,7 +107,7 @@ func (p *program) root() *cobra.Command {
 		Example: "  postern serve\n  postern projects create \"My app\" --budget 50\n  postern keys create --project \"My app\" --name Backend",
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.PersistentFlags().BoolVar(&p.json, "json", false, "print JSON; the shapes are those of the admin API")
+	root.PersistentFlags().BoolVar(&p.json, "json", false, "print JSON in the format of the admin API")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		if number := (&strconv.NumError{}); errors.As(err, &number) {
 			before, _, _ := strings.Cut(err.Error(), ": strconv.")

@@ -17,7 +17,7 @@ const projectsHelp = `A project has keys, a plan with limits, a budget and a cac
 func (p *program) projects() *cobra.Command {
 	c, o := p.connects(group("projects", "Administer projects", projectsHelp))
 	c.AddCommand(p.createProject(o), p.listProjects(o), p.showProject(o), p.updateProject(o),
-		p.moveProject(o, "archive", "Reject all keys of a project, until projects restore", "archived"),
+		p.moveProject(o, "archive", "Archive a project: its keys are refused until you restore it", "archived"),
 		p.moveProject(o, "restore", "Accept the keys of an archived project again", "active"))
 	return c
 }
@@ -25,14 +25,14 @@ func (p *program) projects() *cobra.Command {
 // projectFields adds the flags of create and update, which become fields of the request.
 func projectFields(c *cobra.Command) func() (map[string]any, error) {
 	f := c.Flags()
-	f.String("plan", "", "plan of the catalog, such as developer")
+	f.String("plan", "", "plan from the catalog, such as developer")
 	f.String("budget", "", "dollars per budget period, such as 50 or 12.50")
 	f.String("budget-period", "", "month, week or day")
 	f.String("cache", "", "off, colo (per data center) or global (in KV, at least 60 seconds)")
 	f.Uint64("cache-ttl", 0, "seconds for which responses are cached; 0: no cache")
-	f.Bool("unbounded", false, "do not limit responses whose request sets no max tokens")
+	f.Bool("unbounded", false, "do not limit responses to requests that set no output limit")
 	f.Bool("record-provider-errors", false, "keep providers' messages, redacted, in the records of failed requests, for owners")
-	f.String("contact", "", "who can raise limits and the budget, such as platform@example.com; errors about them name it")
+	f.String("contact", "", "who can raise limits and the budget, such as platform@example.com; errors about them name this contact")
 	f.StringSlice("models", nil, "models and tiers that the keys may use; empty: all")
 	return func() (map[string]any, error) {
 		body := map[string]any{}
@@ -71,7 +71,7 @@ func (p *program) createProject(o *connection) *cobra.Command {
 		Example: "  postern projects create \"My app\"\n  postern projects create \"My app\" --plan developer --budget 50 --models balanced,gpt-4.1",
 	}
 	fields := projectFields(c)
-	region := c.Flags().String("region", "", "location of the project's objects on Cloudflare, such as weur")
+	region := c.Flags().String("region", "", "Cloudflare location of the project's Durable Objects, such as weur")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		body, err := fields()
 		if err != nil {

@@ -23,7 +23,7 @@ import (
 // serveFlags are the flags of serve and doctor that set variables.
 var serveFlags = []struct{ name, variable, help string }{
 	{"data", settings.EnvData, "directory with the database and the secrets"},
-	{"durability", "POSTERN_DURABILITY", "what acknowledged changes survive: full (a loss of power) or process (a crash of the process)"},
+	{"durability", "POSTERN_DURABILITY", "what acknowledged changes survive: full (a power failure) or process (only a crash of the process)"},
 	{"engine", "POSTERN_ENGINE", "how the core runs: native or wasm"},
 	{"listen", "POSTERN_LISTEN", "address of the gateway, the admin API and the dashboard"},
 	{"ops-listen", "POSTERN_OPS_LISTEN", "address of /livez, /readyz and /metrics, or off"},
@@ -32,7 +32,7 @@ var serveFlags = []struct{ name, variable, help string }{
 	{"tls-key", "POSTERN_TLS_KEY", "PEM file with the private key"},
 	{"trusted-proxies", "POSTERN_TRUSTED_PROXIES", "networks of proxies whose X-Forwarded-For is trusted"},
 	{"shutdown-timeout", "POSTERN_SHUTDOWN_TIMEOUT", "time that requests in progress get to finish at shutdown"},
-	{"drain-delay", "POSTERN_DRAIN_DELAY", "time after SIGTERM in which connections are still accepted, by default 5s after a call of /readyz, else 0s"},
+	{"drain-delay", "POSTERN_DRAIN_DELAY", "how long connections are still accepted after SIGTERM, by default 5s if something has called /readyz, otherwise 0s"},
 	{"max-connections", "POSTERN_MAX_CONNECTIONS", "maximum number of open connections"},
 	{"log-level", "POSTERN_LOG_LEVEL", "debug, info, warn or error"},
 	{"log-format", "POSTERN_LOG_FORMAT", "json or text"},
@@ -66,13 +66,15 @@ func (p *program) configures(c *cobra.Command) (load func() settings.Source) {
 
 const serveHelp = `Runs the gateway, the admin API and the dashboard in one process.
 
-Without any configuration it listens on http://127.0.0.1:8787 and keeps its data in postern-data in the working directory. The
-first start makes an admin token, in secrets.json there, and a demo project, whose keys it prints once.
+Without any configuration, it listens on http://127.0.0.1:8787 and keeps its data in postern-data in the working directory. The
+first start creates an admin token, in postern-data/secrets.json, and a demo project, whose keys it prints once.
 
-Every setting can be a flag, a variable or a key of a YAML file, in this order of precedence; docs/reference/configuration.md lists them.
-Secrets are variables, files that a variable with the ending _FILE names, or keys of the YAML file, but not flags.
+You can set every setting as a variable or in a YAML file, and many of them as a flag. Flags take precedence over variables, and
+variables over the file. Secrets cannot be flags. Set them as variables, as files that variables with the suffix _FILE name, or in
+the YAML file. docs/reference/configuration.md lists all settings.
 
-SIGTERM ends the server after the drain delay and the requests in progress; SIGHUP reads the configuration again.`
+After SIGTERM, the server waits for the drain delay, lets requests in progress finish, and ends. SIGHUP makes it read its
+configuration again.`
 
 func (p *program) serve() *cobra.Command {
 	c := &cobra.Command{

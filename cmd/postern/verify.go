@@ -12,7 +12,7 @@ import (
 func (p *program) verify() *cobra.Command {
 	return &cobra.Command{
 		Use: "verify --key PUBLIC_KEY [--checkpoint FILE]… [--partial] [--unsigned] EXPORT…", Short: "Check exported compliance data offline",
-		Long: "Checks files of GET /api/compliance/export, in the order of their pages, without a running Postern; docs/guides/compliance.md explains it.\n" +
+		Long: "Checks files from GET /api/compliance/export without a running gateway. Pass them in the order of their pages.\ndocs/guides/compliance.md explains the checks.\n" +
 			"Run postern verify --help for all flags. The program postern-verify is the same command without the gateway.",
 		Example:            "  postern verify --key O2onvM62pC1io6jQKm8Nc2UyFXcd4kOmOsBIoYtZ2ik= --checkpoint kept.jsonl export-1.ndjson export-2.ndjson",
 		DisableFlagParsing: true,

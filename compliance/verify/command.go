@@ -24,8 +24,8 @@ const (
 
 const usage = `Usage: %s -key PUBLIC_KEY [-checkpoint FILE]… [-partial] [-unsigned] [-json] EXPORT…
 
-Checks files of GET /api/compliance/export, in the order of their pages, without a running Postern. The public key and
-earlier checkpoints must come from a copy that you keep, not from the export itself. "-" reads standard input.
+Checks files from GET /api/compliance/export without a running gateway. Pass them in the order of their pages. The public key
+and earlier checkpoints must come from a copy that you keep, not from the export itself. "-" reads standard input.
 
 Exit codes: 0 valid, 1 invalid or incomplete, 2 wrong arguments or unreadable files.
 
@@ -84,18 +84,18 @@ func arrange(name string, arguments []string, stdin io.Reader, stderr io.Writer)
 		fmt.Fprintf(stderr, usage, name)
 		flags.PrintDefaults()
 	}
-	flags.Func("key", "public `key` in base64, as GET /api/compliance/summary shows it; repeat it for former keys", func(text string) error {
+	flags.Func("key", "public `key` in base64, as GET /api/compliance/summary shows it; repeat the flag for former keys", func(text string) error {
 		key, err := compliance.ParsePublicKey(text)
 		in.Keys = append(in.Keys, key)
 		return err
 	})
-	flags.Func("checkpoint", "`file` with earlier checkpoints, one JSON object per line, or an answer of GET /api/compliance/checkpoints", func(path string) error {
+	flags.Func("checkpoint", "`file` with earlier checkpoints, one JSON object per line, or a response from GET /api/compliance/checkpoints", func(path string) error {
 		found, err := readCheckpoints(path)
 		in.Checkpoints = append(in.Checkpoints, found...)
 		return err
 	})
-	flags.BoolVar(&in.Partial, "partial", false, "accept an export with from or to; entries outside are not checked")
-	flags.BoolVar(&in.Unsigned, "unsigned", false, "accept an export that no checkpoint covers, or that is not signed; only its hashes are checked then")
+	flags.BoolVar(&in.Partial, "partial", false, "accept an export that from or to limits; entries outside that range are not checked")
+	flags.BoolVar(&in.Unsigned, "unsigned", false, "accept an export that no checkpoint covers, or that is not signed; then only its hashes are checked")
 	flags.BoolVar(&asJSON, "json", false, "print the result as JSON")
 	switch err := flags.Parse(arguments); {
 	case errors.Is(err, flag.ErrHelp):

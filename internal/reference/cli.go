@@ -15,7 +15,7 @@ func CLI(root *cobra.Command, run func(args ...string) string) string {
 	p := newPage("Command line", "cmd/postern")
 	p.text(cliHead)
 	p.command(root)
-	p.text("These flags belong to every command:")
+	p.text("Every command has these flags:")
 	p.flags(root.PersistentFlags().FlagUsages())
 	p.heading(2, "Commands")
 	all := commands(root)

@@ -20,7 +20,7 @@ func named(name, worker, help string) workerVariable {
 }
 
 var workerVariables = []workerVariable{
-	named(control.EnvAdminToken, "control", "Owner token for the dashboard and the admin API. Without it, every call of the admin API is refused."),
+	named(control.EnvAdminToken, "control", "Owner token for the dashboard and the admin API. Without it, every call to the admin API is refused."),
 	named(control.EnvViewerToken, "control", ""),
 	named(control.EnvAccessTeam, "control", ""),
 	named(control.EnvAccessAudience, "control", ""),
