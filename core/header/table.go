@@ -181,7 +181,7 @@ func toProviders() []Doc {
 func fromProviders() []Doc {
 	return []Doc{
 		{"content-type", FromProvider, "a media type", "every response", "Tells streams, JSON and other bodies apart."},
-		{"content-length", FromProvider, "bytes", "whole responses", "If the announced size is too large, the response is not read."},
+		{"content-length", FromProvider, "bytes", "responses that are not streams", "If the announced size is too large, the response is not read."},
 		{"content-encoding", FromProvider, "an encoding", "compressed responses", "`content-length` is then not the size of the body."},
 		{"retry-after", FromProvider, "seconds or an HTTP date", "errors", "The pause before the next attempt. Callers get it too, up to 60 seconds."},
 		{"retry-after-ms", FromProvider, "milliseconds", "errors", "The same pause, more precisely. It takes precedence over `retry-after`."},

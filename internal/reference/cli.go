@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const cliHead = "`postern` runs the gateway and administers deployments. `postern help COMMAND` prints what this page has about a command."
+const cliHead = "`postern` runs the gateway and administers deployments. `postern help COMMAND` prints the same text about one command."
 
 // CLI returns the page about the command line. root is the program. run runs it with arguments and returns its
 // output. It is used for commands that parse their own flags.
