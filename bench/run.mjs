@@ -1,8 +1,8 @@
 // make bench: measures Postern against baselines in the same run. A row that misses its target is marked "short". The exit
 // code is nonzero only after a wrong response or a broken run. The figures are also written to build/bench/results.json.
 //
-// PEERS=1 adds other gateways. QUICK=1 tries every measurement in a short run whose figures mean little. ONLY=hops,peers
-// measures some of the sections again and keeps the others of the last run.
+// PEERS=1 adds other gateways. QUICK=1 tries every measurement in a short run whose figures mean little.
+// ONLY=hops,peers repeats only some of the sections and keeps the last run's results for the others.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { bundle } from './lib/gateway.mjs'

@@ -1,9 +1,10 @@
-// make bench-selfhosted: measures `postern serve` against Go's httputil.ReverseProxy and Portkey's gateway in the same run,
-// with the same upstream, clients and disk. A row below its target is marked "short". Portkey's errors are noted in their
-// row; the exit code is nonzero only after a wrong response of another server or a broken run.
+// make bench-selfhosted: measures `postern serve` against Go's httputil.ReverseProxy and Portkey's gateway in the
+// same run, with the same upstream, clients and disk. A row below its target is marked "short". Portkey's errors are
+// noted in their row. The exit code is nonzero only after a wrong response from another server or a broken run.
 //
-// BENCH_SECONDS (default 5) is the length of a round, BENCH_ROUNDS (default 3) their number. BENCH_REQUESTS (default 100000) is
-// the number of requests before the second reading of the memory; a full run uses 1000000.
+// BENCH_SECONDS (default 5) is the length of a round, and BENCH_ROUNDS (default 3) is the number of rounds.
+// BENCH_REQUESTS (default 100000) is the number of requests before the second memory reading. A full run uses
+// 1000000.
 import { errorNote, interleave, median, ratio } from './lib/load.mjs'
 import { memoryBytes, stop } from './lib/process.mjs'
 import { closed, open, streams, syncMs } from './lib/selfhosted/rounds.mjs'
@@ -22,7 +23,7 @@ const rows = []
 const rate = (results) => median(results.map((r) => r.perSecond))
 const cpu = (results) => `${median(results.map((r) => r.cpuMs)).toFixed(3)} ms`
 
-/** Interleaved rounds after one that warms up, and the row of the first contender against the second. */
+/** Runs interleaved rounds after a warm-up round. Returns the row that compares the first contender with the second. */
 async function compare(name, ours, theirs, options, target, measure = rate, unit = perSecond) {
   for (const [server, contender] of [ours, theirs])
     await closed(server, { ...options, ...contender, seconds: WARM_SECONDS })
@@ -47,7 +48,7 @@ async function compare(name, ours, theirs, options, target, measure = rate, unit
   return rate(a)
 }
 
-/** The latency that a server adds to the upstream's, at half of a throughput. */
+/** The latency that a server adds to the upstream's, at half of a given throughput. */
 async function latency(server, upstream, connections, throughput, sync) {
   const options = { connections, rate: throughput / 2, seconds: SECONDS }
   const [a, b] = await interleave(ROUNDS, [() => open(server, options), () => open(upstream, options)])
@@ -130,7 +131,8 @@ async function startup(name, begin, theirs) {
 async function memory(upstream) {
   const server = await seed(await startPostern('memory', upstream))
   const send = async (requests) => {
-    // Requests that a round abandons are in progress for a while, and count in their key's limit of concurrent ones.
+    // Requests that a round abandons stay in progress for a while and count toward their key's limit on concurrent
+    // requests.
     const options = { connections: 512, seconds: SECONDS, keys: server.keys }
     while (requests > 0) requests -= (await closed(server, options)).requests
   }

@@ -23,10 +23,10 @@ type faultyProvider struct {
 	*httptest.Server
 	fault string
 	count int
-	clean bool // the last response may be cached
+	clean bool // whether the last response may be cached
 }
 
-// responseFaults are the faults of a response. Only a "good" response may be cached.
+// responseFaults are the faults that a response can have. Only a "good" response may be cached.
 var responseFaults = []string{"good", "good", "good", "length", "no usage", "truncated", "not JSON", "status 500", "status 400", "status 204", "wrong type", "no content"}
 
 func (m *faultyProvider) serve(w http.ResponseWriter, r *http.Request) {
@@ -65,8 +65,8 @@ func (m *faultyProvider) serve(w http.ResponseWriter, r *http.Request) {
 // cached is the expected content of the cache.
 type cached map[string]string
 
-// TestCacheIsIsolated checks I5: in any order of requests, a response comes from the provider, or is the clean response
-// that the same project got for the same request in the same environment.
+// TestCacheIsIsolated checks I5. In any order of requests, a response comes from the provider, or is the clean
+// response that the same project got for the same request in the same environment.
 func TestCacheIsIsolated(t *testing.T) {
 	t.Parallel()
 	provider := &faultyProvider{}
@@ -94,7 +94,7 @@ func TestCacheIsIsolated(t *testing.T) {
 			"evict": func(*rapid.T) {
 				local.host.Wait()
 				local.host.Evict()
-				clear(stored) // the scope colo is the memory of the process
+				clear(stored) // in the scope colo, the cache is the memory of the process
 			},
 		})
 	})

@@ -23,7 +23,8 @@ func deployment(upstream *Upstream) map[string]string {
 	}
 }
 
-// lanes is the number of servers of each host that run scenarios side by side: most of a scenario's time is real waits.
+// lanes is the number of servers of each host that run scenarios in parallel. A scenario spends most of its time
+// actually waiting.
 const lanes = 3
 
 // runAll runs all scenarios on a host. start starts one of its servers.
@@ -31,7 +32,7 @@ func runAll(t *testing.T, start func(*testing.T, *Upstream) *Runner) {
 	runSome(t, start, func(*Scenario) bool { return true })
 }
 
-// runSome runs the scenarios that are wanted. A scenario has a server for itself while it runs.
+// runSome runs the selected scenarios. Each has a server to itself while it runs.
 func runSome(t *testing.T, start func(*testing.T, *Upstream) *Runner, wanted func(*Scenario) bool) {
 	t.Parallel()
 	scenarios, err := Load("../testdata/conformance")
@@ -52,7 +53,7 @@ func runSome(t *testing.T, start func(*testing.T, *Upstream) *Runner, wanted fun
 	})
 }
 
-// inLanes starts a host's servers and calls do for every item, on whichever server is free.
+// inLanes starts a host's servers and calls do for every item, on the next free server.
 func inLanes[T any](t *testing.T, start func(*testing.T, *Upstream) *Runner, items []T, do func(*Runner, T)) {
 	t.Helper()
 	rest := make(chan T, len(items))
@@ -99,9 +100,9 @@ func newUpstream(t *testing.T) *Upstream {
 	return upstream
 }
 
-// undescribed reports whether docs/openapi.yaml cannot describe a response: errors outside of /api without an operation,
-// which have the shapes of other APIs, model names with slashes, and the dashboard's pages. The scenarios check these
-// themselves.
+// undescribed reports whether docs/openapi.yaml cannot describe a response. This applies to errors outside /api
+// without an operation (which have the shapes of other APIs), model names with slashes, and the dashboard's pages.
+// The scenarios check these themselves.
 func undescribed(request *http.Request, response *http.Response) bool {
 	path, status := request.URL.Path, response.StatusCode
 	if (strings.HasPrefix(path, "/dashboard") || strings.HasPrefix(path, "/docs")) && response.Header.Get("Content-Security-Policy") != "" {
@@ -128,7 +129,7 @@ func newWasm(t *testing.T, upstream *Upstream) *Runner {
 	return r
 }
 
-// runnerOf returns a native Runner for a Local that ends with the test.
+// runnerOf returns a native Runner for a Local that is closed at the end of the test.
 func runnerOf(t *testing.T, upstream *Upstream, local *Local, err error) *Runner {
 	t.Helper()
 	if err != nil {
@@ -138,7 +139,7 @@ func runnerOf(t *testing.T, upstream *Upstream, local *Local, err error) *Runner
 	return &Runner{URL: local.URL, ControlURL: local.ControlURL, Client: newClient(), Upstream: upstream, Native: true}
 }
 
-// newClient returns a client with connections of its own: a restart of a server closes those of its client.
+// newClient returns a client with its own connections, because a server's restart closes those of its client.
 func newClient() *http.Client { return &http.Client{Transport: &http.Transport{}} }
 
 func TestNative(t *testing.T) { runAll(t, newNative) }

@@ -1,3 +1,3 @@
-// Package conformance runs the scenarios of testdata/conformance, and tests of its own, against every host: the core in
+// Package conformance runs the scenarios in testdata/conformance, and its own tests, against every host: the core as
 // Go, as wasm under wazero, and in workerd. It checks each response against docs/openapi.yaml.
 package conformance

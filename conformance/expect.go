@@ -202,7 +202,7 @@ func assertJSON(rest string, body []byte) error {
 	return nil
 }
 
-// stats runs "stats reset", or "stats NAME=N…": the host's counters since the reset.
+// stats runs "stats reset" or "stats NAME=N…". The latter checks the host's counters since the reset.
 func (x *run) stats(s Step) error {
 	if len(s.Args) > 0 && s.Args[0] == "reset" {
 		return x.control("stats", nil)

@@ -110,7 +110,7 @@ var faultRows = concat(statusRows(), []faultRow{
 	{"byte by byte", both, "", worksWith("bytewise")},
 	{"no end marker", streams, "", func(c *fixture) {
 		if c.caller.first == "sage" {
-			brokenBy("no-done", providerAnswer)(c) // in this format only the end marker has the finish reason
+			brokenBy("no-done", providerAnswer)(c) // in this format, only the end marker has the finish reason
 			return
 		}
 		worksWith("no-done")(c)
@@ -196,8 +196,8 @@ func concat(lists ...[]faultRow) (all []faultRow) {
 // trapRow needs a core that can trap.
 const trapRow = "the instance traps"
 
-// statusRows test a provider's error status: it is retried, then the next target is called. It costs nothing and counts
-// as one admission.
+// statusRows test a provider's error status. The request is retried, then the next target is called. It costs nothing
+// and counts as one admission.
 func statusRows() (rows []faultRow) {
 	for _, status := range []int{429, 500, 502, 503, 529} {
 		refusal := providerError
@@ -229,8 +229,8 @@ func statusRows() (rows []faultRow) {
 	return rows
 }
 
-// brokenBy tests a response that fails midway. The caller gets an error, or a stream that ends with one. The delivered
-// part is booked, flagged and not cached.
+// brokenBy tests a response that fails midway. The caller gets an error, or a stream that ends with one. The
+// delivered part is booked and flagged, but not cached.
 func brokenBy(kind string, f failure) func(*fixture) {
 	return func(c *fixture) {
 		c.queue(Behavior{Kind: kind}, 1)
@@ -332,7 +332,8 @@ func disconnects(b Behavior) func(*fixture) {
 	}
 }
 
-// soon is a second, and what a machine with other work takes besides. Without the disconnect, the provider would continue until its timeout.
+// soon is one second plus the delay on a busy machine. Without the disconnect, the provider would continue until its
+// timeout.
 const soon = 5 * time.Second
 
 // wantAborted checks that the first upstream request was aborted within a second.
@@ -390,7 +391,7 @@ func traps(c *fixture) {
 		c.do("trap")
 		a = c.begin(c.caller.single, "another").end()
 		if err := sameBody(a.body, nativeShape.failure(internalError)); a.status != 500 || err != nil {
-			c.Errorf("%d %v", a.status, err) // in the native format: only the core knows the caller's format
+			c.Errorf("%d %v", a.status, err) // in the native format, because only the core knows the caller's format
 		}
 	}
 	c.begin(c.caller.single, "the next").end().wantText(goodText)

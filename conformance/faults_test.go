@@ -16,8 +16,8 @@ import (
 	"github.com/postern-ai/postern/test/fakeprovider"
 )
 
-// TestFaults injects every fault of faultRows into streams and non-streamed responses on three hosts. Each test runs in
-// every API family and with two providers.
+// TestFaults injects every fault in faultRows into streaming and non-streaming responses on three hosts. Each test
+// runs in every API family and with two providers.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	var board scoreboard
@@ -52,17 +52,17 @@ type faultRow struct {
 	check   func(*fixture)
 }
 
-// asMessages and asInput are the members with the prompt.
+// asMessages and asInput are the fields with the prompt.
 const (
 	asMessages = `"messages":[{"role":"user","content":%q}]`
 	asInput    = `"input":%q`
 )
 
 // caller is an API family in front of a provider. All routes have the same prices: 1 and 2 dollars per million prompt
-// and completion tokens at the first target, ten times that at the second.
+// and completion tokens at the first target, and ten times that at the second.
 type caller struct {
 	name, path    string
-	single, pair  string // members that select a route with one target, and with two
+	single, pair  string // fields that select a route with one target, and with two
 	first, second string // the targets' models
 	prompt        string
 	shape         shape
@@ -81,7 +81,7 @@ var callers = []caller{
 
 // shape describes the responses of an API family.
 type shape struct {
-	text    string                         // the JSON path of the text in a non-streamed response
+	text    string                         // the JSON path of the text in a non-streaming response
 	end     string                         // the end marker of a complete stream
 	failure func(f failure) string         // an error body, with "ID" as the request ID
 	event   func(e event, f failure) error // checks the error event that ends a stream
@@ -92,10 +92,10 @@ type failure struct {
 	status            int
 	code, text        string
 	openai, anthropic string // error types of the OpenAI and Anthropic formats
-	did               string // what the details say that the provider did, a pattern; "": no details
+	did               string // pattern for the provider's behavior in the details; "": no details
 }
 
-// summary is the message of the formats that have only one. DID stands for the provider and what it did.
+// summary is the message in formats that have only one. DID is a placeholder for the provider and its behavior.
 func (f *failure) summary() string {
 	if f.did == "" {
 		return f.text
@@ -147,7 +147,7 @@ func anthropicFailure(f failure) string {
 	return fmt.Sprintf(`{"type":"error","error":{"type":%q,"message":%q},"request_id":"ID"}`, f.anthropic, f.summary())
 }
 
-// responsesShape has OpenAI's error bodies; a stream's error is inside its failed response.
+// responsesShape has OpenAI's error bodies. A stream's error is inside its failed response.
 var responsesShape = shape{
 	text: "output.0.content.0.text", end: "event: response.completed",
 	failure: openaiFailure,
@@ -168,7 +168,7 @@ func same(e event, name, want string, f failure) error {
 	return sameBody(f.normal([]byte(e.data)), want)
 }
 
-// normal writes DID for the provider and what it did.
+// normal replaces the provider and its behavior with DID.
 func (f *failure) normal(body []byte) []byte {
 	if f.did == "" {
 		return body
@@ -229,7 +229,7 @@ func (c *fixture) body(route, text string) string {
 	return fmt.Sprintf(`{%s,"stream":%t,`+c.caller.prompt+`}`, route, c.stream, text)
 }
 
-// call is a request in flight, later its response.
+// call is a request in flight and, later, its response.
 type call struct {
 	c      *fixture
 	leave  context.CancelFunc
@@ -298,7 +298,7 @@ func (a *call) end() *call {
 	return a
 }
 
-// call sends a request and waits for its response and the work after it.
+// call sends a request and waits for the response and the work that follows it.
 func (c *fixture) call(route, text string) *call {
 	c.Helper()
 	a := c.begin(route, text).end()
@@ -306,7 +306,7 @@ func (c *fixture) call(route, text string) *call {
 	return a
 }
 
-// errorMember matches an error member; the Responses API has null without an error.
+// errorMember matches an error field. In the Responses API, it is null if there is no error.
 var errorMember = regexp.MustCompile(`"error": ?[^n ]`)
 
 // wantText checks that the response is complete and has the provider's text.
@@ -398,7 +398,7 @@ func (c *fixture) wantUpstream(want int) {
 // usage returns the project's usage report.
 func (c *fixture) usage() gjson.Result {
 	c.Helper()
-	c.do("advance 1s inflight") // reports within one second would wait
+	c.do("advance 1s inflight") // a second report within one second would wait
 	got, err := c.run.do(request{method: "GET", path: "/api/usage?projectId=" + c.names["demo"], headers: map[string]string{"x-api-key": c.names["live"]}})
 	c.must(err)
 	if got.status != 200 {
@@ -413,7 +413,7 @@ const (
 	secondCost = 0.002
 )
 
-// wantBooked checks that the ledger has exactly these numbers of good responses of the targets.
+// wantBooked checks that the ledger has exactly these numbers of good responses from the targets.
 func (c *fixture) wantBooked(first, second int) {
 	c.Helper()
 	u := c.usage()

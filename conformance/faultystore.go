@@ -11,7 +11,8 @@ import (
 	"github.com/postern-ai/postern/store"
 )
 
-// faultyStore is a store whose KV can be down or frozen. While it is frozen, reads return the values from before the freeze.
+// faultyStore is a store whose KV can be down or frozen. While the KV is frozen, reads return the values from before
+// the freeze.
 type faultyStore struct {
 	store.Store
 	local     *Local
@@ -59,7 +60,7 @@ func (f *faultyStore) remember(ctx context.Context, key string) {
 	f.written[key] = old
 }
 
-// Run injects faults of KV and of deliveries into commands that write to KV. It also injects faults of the store itself:
+// Run injects KV and delivery faults into commands that write to KV. It also injects faults of the store itself:
 //
 //	down       commands do not run
 //	undurable  commands run, but their changes are not committed
@@ -103,7 +104,7 @@ func (r *faultyRows) Commit(puts []abi.Row, deletes []string, alarmMs uint64) er
 	return r.Rows.Commit(puts, deletes, alarmMs)
 }
 
-// Close does nothing: the store outlives a server. Local closes it.
+// Close does nothing, because the store outlives a server. Local closes it.
 func (f *faultyStore) Close() error { return nil }
 
 func (f *faultyStore) thaw() {

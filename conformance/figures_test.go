@@ -24,7 +24,7 @@ type mixed struct {
 	body     string
 }
 
-// flood is a number of refusals at once.
+// flood is a number of simultaneous refusals.
 const flood = 10_000
 
 func mixes() []mixed {
@@ -44,7 +44,8 @@ func mixes() []mixed {
 	return append(all, mixed{"rate_limit", "limited", "only", flood, 429, "", fmt.Sprintf(ask, "only", "flood")})
 }
 
-// TestFiguresAgree sends thousands of requests with known outcomes, several at a time, and compares all places that show them.
+// TestFiguresAgree sends thousands of requests with known outcomes, several at a time, and compares all the places
+// that show them.
 func TestFiguresAgree(t *testing.T) {
 	t.Parallel()
 	upstream := NewUpstream()
@@ -64,9 +65,9 @@ func TestFiguresAgree(t *testing.T) {
 			step = m.upstream + "\n" + step
 		}
 		before := c.stat("rowsWritten")
-		c.local.naps.Store(m.requests == flood) // else the counts are reported more often than in five seconds
+		c.local.naps.Store(m.requests == flood) // otherwise the counts are reported more often than every five seconds
 		c.script("burst of "+m.cause, "== one\n"+step)
-		rows = c.stat("rowsWritten") - before // of the last one, in the end
+		rows = c.stat("rowsWritten") - before // after the loop, this is the count of the last burst
 		project := map[string]string{"poor": "broke", "other": "friends"}[m.key]
 		if project == "" {
 			project = "main"

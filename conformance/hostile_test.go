@@ -86,8 +86,8 @@ func (s *site) admin(method, path, body string) (int, http.Header, string) {
 	return s.send(method, path, body, "Authorization", "Bearer "+AdminToken, "Content-Type", "application/json")
 }
 
-// send sends a request with headers given as name, value pairs. It checks that the response is not a 5xx and that
-// errors are well formed.
+// send sends a request with headers given as pairs of name and value. It checks that the response is not a 5xx and
+// that errors are well formed.
 func (s *site) send(method, path, body string, headers ...string) (int, http.Header, string) {
 	s.t.Helper()
 	request, err := http.NewRequest(method, s.local.URL+path, strings.NewReader(body))
@@ -167,7 +167,7 @@ func TestJSONTestSuite(t *testing.T) {
 	})
 }
 
-// asJSON returns a text as JSON, without escapes and with all characters escaped.
+// asJSON returns a text as JSON in two ways: without escapes, and with all characters escaped.
 func asJSON(text string) [2]string {
 	plain, escaped := &bytes.Buffer{}, &strings.Builder{}
 	encoder := json.NewEncoder(plain)
@@ -251,7 +251,7 @@ func TestNaughtyNames(t *testing.T) {
 	}
 }
 
-// sendable reports whether Go's client can send a text in a header or URL: it rejects control characters.
+// sendable reports whether Go's client, which rejects control characters, can send a text in a header or URL.
 func sendable(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r < 0x20 && r != '\t' || r == 0x7F })
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/postern-ai/postern/host"
 )
 
-// leaseHosts runs a test on each host, on the machine's clock: leases end by time. Such tests run alone, before the parallel
-// ones.
+// leaseHosts runs a test on each host with the machine's clock, because leases end after a time. Such tests run
+// alone, before the parallel ones.
 func leaseHosts(t *testing.T, test func(*testing.T, *fixture)) {
 	local := func(name string, start func(*Upstream) (*Local, error)) {
 		t.Run(name, func(t *testing.T) {
@@ -54,10 +54,12 @@ type storm struct {
 	begun map[int][]time.Time
 }
 
-// members are those of whole and streamed requests, in turn. A response costs 0.001 dollars, its reservation 0.0016.
+// members are the fields of non-streaming and streaming requests, which alternate. A response costs 0.001 dollars,
+// and its reservation is 0.0016 dollars.
 var members = [2]string{`"model":"gpt-5.4","max_tokens":100`, `"model":"gpt-5.4","max_tokens":100,"stream":true`}
 
-// rage makes callers send requests of a key, each after its last one is answered, at most most in all.
+// rage makes callers send requests with a key. Each caller sends its next request after the response to the last one.
+// All together send at most most requests.
 func (c *fixture) rage(key string, callers, most int) *storm {
 	s := &storm{c: c, count: map[int]int{}, begun: map[int][]time.Time{}}
 	for range callers {
@@ -92,8 +94,8 @@ func (s *storm) statuses() map[int]int {
 	return s.count
 }
 
-// TestBudgetOfLeases sends 500 requests at once, whole and streamed, again and again, until a dollar is spent. It is never
-// overspent, and as long as a reservation fits into the rest, no request is refused.
+// TestBudgetOfLeases repeatedly sends 500 requests at once, streaming and non-streaming, until a dollar is spent. It
+// is never overspent, and no request is refused as long as its reservation fits into the rest.
 func TestBudgetOfLeases(t *testing.T) {
 	leaseHosts(t, func(t *testing.T, c *fixture) {
 		c.do("routing headMs=40000 firstByteMs=40000 idleMs=40000 totalMs=60000", "project site plan=unlimited budget=1", "key live site")
@@ -123,15 +125,16 @@ func TestBudgetOfLeases(t *testing.T) {
 	})
 }
 
-// TestDeactivationUnderLoad deactivates a key that 50 callers use, several times: no request that begins after the
-// acknowledgement is admitted, and after a reactivation none is refused.
+// TestDeactivationUnderLoad repeatedly deactivates a key that 50 callers use. No request that begins after the
+// acknowledgment is admitted, and none is refused after the key is reactivated.
 func TestDeactivationUnderLoad(t *testing.T) {
 	leaseHosts(t, func(t *testing.T, c *fixture) {
 		c.do("project site plan=unlimited budget=1000", "key live site")
 		for range 3 {
 			s := c.rage("live", 50, 1<<30)
 			time.Sleep(1500 * time.Millisecond)
-			// Not an admin step, which waits until no exchange is at work: during the storm, one always counts refusals.
+			// This is not an admin step, because such a step waits until no exchange is active. During the storm, one
+			// is always counting refusals.
 			answer, err := c.run.adminCall("POST", c.run.expand("/api/admin/projects/$site/keys/$live.id/deactivate"), "")
 			c.must(err)
 			if answer.status != 200 {
@@ -160,8 +163,8 @@ func TestDeactivationUnderLoad(t *testing.T) {
 	})
 }
 
-// TestHotKeyNeedsFewCalls counts the object calls of a hot key. They follow the time, in which a lease is reported and renewed,
-// more than the requests; without leases each request would make two.
+// TestHotKeyNeedsFewCalls counts the object calls of a hot key. Their number depends on the time, because a lease is
+// reported and renewed at intervals, more than on the requests. Without leases, each request would make two calls.
 func TestHotKeyNeedsFewCalls(t *testing.T) {
 	leaseHosts(t, func(t *testing.T, c *fixture) {
 		c.do("project site plan=unlimited budget=1000", "key live site", "stats reset")

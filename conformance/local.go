@@ -24,25 +24,25 @@ import (
 	"github.com/postern-ai/postern/store/memory"
 )
 
-// Local is a server in this process with the test commands of the Worker's test bundle. Tests control the clock, the
-// staleness of KV, and faults.
+// Local is a server in this process that has the test commands of the Worker's test bundle. Tests control the clock,
+// the staleness of KV, and faults.
 type Local struct {
-	// URL is the gateway's address, and ControlURL that of the test commands (/__test/…).
+	// URL is the gateway's address, and ControlURL is the address of the test commands (/__test/…).
 	URL, ControlURL string
 	// MakeEngine configures the core to run.
 	MakeEngine func(abi.Config) (host.Engine, error)
 	// MakeStore returns an empty store.
 	MakeStore func(store.Clock) (store.Store, error)
 	Log       *LogBuffer
-	// Skew is the difference of the server's clock from the store's.
+	// Skew is the difference between the server's clock and the store's.
 	Skew      time.Duration
-	PublicURL string // the address that callers use, if it is not the server's own
+	PublicURL string // the address that callers use, if it differs from the server's own
 
 	mu       sync.Mutex
 	env      map[string]string // the deployment's
 	now      atomic.Uint64
 	wall     atomic.Bool    // use the machine's clock
-	naps     atomic.Bool    // keepers sleep as long as they want
+	naps     atomic.Bool    // keepers sleep for their full time
 	proxies  []netip.Prefix // trusted to report the client's address
 	listener *relay
 	commands *httptest.Server
@@ -50,7 +50,7 @@ type Local struct {
 	engine   host.Engine
 	objects  *host.StoredObjects
 	store    *faultyStore
-	faults   faults         // guarded by faultMu: hosts read it while commands change it
+	faults   faults         // guarded by faultMu, because hosts read it while commands change it
 	lost     map[*byte]bool // commands whose first reply is lost; guarded by faultMu
 	faultMu  sync.Mutex
 	stats    *host.Stats
@@ -58,7 +58,7 @@ type Local struct {
 	host     *host.Host
 }
 
-// faults is the body of POST /__test/fault. Parts that are missing or "ok" work.
+// faults is the body of POST /__test/fault. Parts that are missing or "ok" work normally.
 type faults struct {
 	KV         string            `json:"kv"`
 	Objects    map[string]string `json:"objects"`
@@ -71,7 +71,7 @@ var classNames = [...]string{"KV", "KeyMeter", "Ledger", "Directory"}
 // localProxies are the loopback addresses, from which the tests connect.
 var localProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 
-// Now returns the virtual or the machine's clock in Unix milliseconds.
+// Now returns the time of the virtual clock or the machine's clock in Unix milliseconds.
 func (l *Local) Now() uint64 {
 	if l.wall.Load() {
 		return uint64(time.Now().UnixMilli())
@@ -89,7 +89,7 @@ func NewLocal(env map[string]string, makeEngine func(abi.Config) (host.Engine, e
 	return NewLocalOn(env, makeEngine, func(clock store.Clock) (store.Store, error) { return memory.New(clock), nil })
 }
 
-// NewLocalOn is NewLocal with a store of the caller's choice.
+// NewLocalOn is like NewLocal, with a store of the caller's choice.
 func NewLocalOn(env map[string]string, makeEngine func(abi.Config) (host.Engine, error), makeStore func(store.Clock) (store.Store, error)) (*Local, error) {
 	listener, err := newRelay()
 	if err != nil {
@@ -131,7 +131,7 @@ func (l *Local) reset(more map[string]string) error {
 		return err
 	}
 	l.store = &faultyStore{Store: inner, local: l}
-	http.DefaultClient.CloseIdleConnections() // they lead to the old server, whose store is closed
+	http.DefaultClient.CloseIdleConnections() // they lead to the old server, whose store has been closed
 	return l.deploy(more)
 }
 
@@ -310,8 +310,8 @@ func (l *Local) setFaults(f faults) {
 	l.faults, l.lost = f, map[*byte]bool{}
 }
 
-// objectFault returns the fault to inject into a call. "lost" loses the first reply to every command. A retry is
-// recognized by its byte slice, which is the same as the first call's.
+// objectFault returns the fault to inject into a call. "lost" drops the first reply to every command. A retry is
+// recognized by its byte slice, which is the same as in the first call.
 func (l *Local) objectFault(class string, command []byte) string {
 	l.faultMu.Lock()
 	defer l.faultMu.Unlock()

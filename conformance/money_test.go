@@ -98,13 +98,14 @@ func (c *fixture) stat(name string) int64 {
 	return gjson.GetBytes(got, name).Int()
 }
 
-// TestBurstsFillTheBudget checks that a burst of non-streamed requests on one key gets 200 exactly as far as the budget
-// covers their reservations, and 402 beyond that, never 503. "Hello 0000" is at most 20 tokens with its message overhead.
+// TestBurstsFillTheBudget checks a burst of non-streaming requests on one key. Exactly as many get 200 as the budget
+// covers reservations for. The others get 402, never 503. "Hello 0000" is at most 20 tokens with its message
+// overhead.
 func TestBurstsFillTheBudget(t *testing.T) {
 	t.Parallel()
 	upstream := NewUpstream()
 	defer upstream.Close()
-	for _, row := range []struct { // Claude's place of inference may raise its price by a tenth
+	for _, row := range []struct { // Claude's inference location may raise the price by a tenth
 		name, members, budget string
 		fit                   int
 	}{
@@ -131,7 +132,7 @@ func TestBurstsFillTheBudget(t *testing.T) {
 	}
 }
 
-// TestBurstOverKeys does the same over ten keys of a project, which recall slices from each other.
+// TestBurstOverKeys does the same with ten keys of a project, which recall slices from each other.
 func TestBurstOverKeys(t *testing.T) {
 	t.Parallel()
 	upstream := NewUpstream()
@@ -187,7 +188,7 @@ func TestIdleSlicesAreRecalled(t *testing.T) {
 	}
 	w := c.parallel(idle, func(n int) request { return c.completion("k"+strconv.Itoa(n), `"model":"only","max_tokens":100`, n) })
 	w.want(map[int]int{200: idle})
-	// They spent 4 cents of the dollar. Reserving 95 cents needs the slices of nearly all of them.
+	// The keys spent 4 cents of the dollar. Reserving 95 cents needs the slices of nearly all of them.
 	got, err := c.run.do(c.completion("late", `"model":"only","max_tokens":475000`, 1))
 	c.must(err)
 	if got.status != 200 {
@@ -246,8 +247,8 @@ func (n *maxTokensProvider) serve(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// TestBudgetIsNotExceeded sends non-streamed requests without max tokens at once to a provider that uses all allowed
-// tokens. Together they must not cost more than the budget plus the underestimate of their prompts.
+// TestBudgetIsNotExceeded sends simultaneous non-streaming requests without max tokens to a provider that uses all
+// allowed tokens. Together they must not cost more than the budget plus the underestimate of their prompts.
 func TestBudgetIsNotExceeded(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -290,8 +291,8 @@ func TestBudgetIsNotExceeded(t *testing.T) {
 	}
 }
 
-// TestUnusedReservationsAreReleased checks that a settle immediately releases the unused part of a reservation: fifty
-// requests in sequence each reserve nearly the whole budget.
+// TestUnusedReservationsAreReleased checks that settling a request immediately releases the unused part of its
+// reservation. Fifty requests in sequence each reserve nearly the entire budget.
 func TestUnusedReservationsAreReleased(t *testing.T) {
 	t.Parallel()
 	upstream := NewUpstream()

@@ -20,7 +20,7 @@ import (
 	"github.com/postern-ai/postern/test/pgtest"
 )
 
-// checked is a transport that compares every response with the contract.
+// checked is a transport that checks every response against the contract.
 type checked struct {
 	*testing.T
 	contract *Contract
@@ -47,7 +47,7 @@ func (c *fixture) admin(t *testing.T) *admin.Client {
 	return client
 }
 
-// play runs the one scenario of a file.
+// play runs the only scenario in a file.
 func (c *fixture) play(name string) {
 	c.Helper()
 	text, err := os.ReadFile("../testdata/move/" + name)
@@ -55,7 +55,7 @@ func (c *fixture) play(name string) {
 	c.script(name, string(text))
 }
 
-// script runs the one scenario of a text.
+// script runs the only scenario in a text.
 func (c *fixture) script(name, text string) {
 	c.Helper()
 	scenarios, err := parseTranscript(name, text)
@@ -94,7 +94,7 @@ func (c *fixture) load(t *testing.T, name string) {
 	}
 }
 
-// paths are the answers that must be the same after a move; $ is a project.
+// movedPaths are the paths whose responses must be the same after a move. $ is a project.
 var movedPaths = []string{
 	"/api/admin/projects", "/api/admin/audit?limit=100",
 	"$", "$/keys", "$/usage?by=model", "$/usage?by=key", "$/usage?by=day", "$/costs/compare", "$/requests", "$/violations", "$/models-registry", "$/governor", "$/routes",
@@ -103,10 +103,11 @@ var movedPaths = []string{
 	"$/compliance/export?type=policies", "$/compliance/export?type=inventory",
 }
 
-// volatile are the parts of answers that differ at each call, the states of circuits, and the audit entries of moves.
+// volatile matches the parts of responses that differ from call to call, the states of circuits, and the audit
+// entries of moves.
 var volatile = regexp.MustCompile(`"state":(null|"closed")|"(generatedAt|verifiedAt|checkedAt|at)":"[^"]*"|\{"id":"aud_[^{}]*"deployment\.[^{}]*(\{[^{}]*\})?[^{}]*\},?`)
 
-// answers are the answers to all paths, for all projects.
+// answers returns the responses for all paths and projects.
 func (c *fixture) answers(projects ...string) map[string]string {
 	c.Helper()
 	all := map[string]string{}
@@ -133,8 +134,8 @@ func wantSame(t *testing.T, have, want map[string]string) {
 	}
 }
 
-// objectRows are the rows of a file by object and key, but not the audit entries of moves, and not the meters' main rows,
-// which their alarms advance to the current time.
+// objectRows returns the rows of a file by object and key. It leaves out the audit entries of moves, and the meters'
+// main rows, which their alarms advance to the current time.
 func objectRows(t *testing.T, name string) map[string]string {
 	t.Helper()
 	file, err := os.Open(name)
@@ -169,7 +170,7 @@ func objectRows(t *testing.T, name string) map[string]string {
 
 var movedProjects = []string{"main", "other", "closed"}
 
-// testMove moves a deployment through a list of deployments.
+// testMove moves a deployment's data through a list of deployments.
 func testMove(t *testing.T, hosts ...*fixture) {
 	source := hosts[0]
 	source.play("before.txt")

@@ -18,7 +18,7 @@ const (
 	anotherID = "1123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 )
 
-// post sends a call of an import and returns its status and body.
+// post sends a request of an import and returns the response's status and body.
 func (c *fixture) post(path string, body any) (int, string) {
 	c.Helper()
 	encoded, err := json.Marshal(body)
@@ -42,8 +42,8 @@ func storedDocument(value []byte) []byte {
 	return w.Buf
 }
 
-// TestImportRefusesRows: an object gets only rows of its kind and of the import's projects. In particular, no row makes an
-// object call another one.
+// TestImportRefusesRows checks that an object receives only rows of its kind and of the import's projects. In
+// particular, no row makes an object call another one.
 func TestImportRefusesRows(t *testing.T) {
 	t.Parallel()
 	upstream := NewUpstream()
@@ -111,7 +111,7 @@ func TestImportRefusesRows(t *testing.T) {
 	}
 }
 
-// refusesPages checks refusals of whole pages.
+// refusesPages checks refusals of entire pages.
 func (c *fixture) refusesPages() {
 	c.Helper()
 	good := rowOf("al", []byte{1})
@@ -135,8 +135,8 @@ func (c *fixture) refusesPages() {
 	}
 }
 
-// TestImportStates: an import writes only between its beginning and its end, into projects that did not exist, and one at a
-// time.
+// TestImportStates checks that an import writes only between its beginning and its end, and only into projects that
+// did not exist. Only one import runs at a time.
 func TestImportStates(t *testing.T) {
 	t.Parallel()
 	upstream := NewUpstream()
@@ -194,7 +194,8 @@ func (c *fixture) viewerMayNot() {
 	}
 }
 
-// TestMoveMerges: a deployment with projects of its own keeps them, and a second import of them is refused.
+// TestMoveMerges checks that a deployment with projects keeps them during an import, and that a second import of the
+// same projects is refused.
 func TestMoveMerges(t *testing.T) {
 	t.Parallel()
 	upstream := NewUpstream()
@@ -220,8 +221,8 @@ func TestMoveMerges(t *testing.T) {
 	}
 }
 
-// TestMoveWithOpenRequest: a request that is in flight while its deployment moves becomes a flagged estimate in the new one. The
-// outcome of its idempotency key is unknown there.
+// TestMoveWithOpenRequest checks that a request in flight while its deployment moves becomes a flagged estimate in
+// the new one. The outcome of its idempotency key is unknown there.
 func TestMoveWithOpenRequest(t *testing.T) {
 	t.Parallel()
 	upstream := NewUpstream()
@@ -252,8 +253,8 @@ expect 409
   json code = "idempotency_outcome_unknown"`)
 }
 
-// TestExportHasNoSecrets: neither values of keys, nor provider keys, nor secrets of the deployment are in a file, in plain
-// text or in base64.
+// TestExportHasNoSecrets checks that a file contains no key values, provider keys or secrets of the deployment, in
+// plain text or in base64.
 func TestExportHasNoSecrets(t *testing.T) {
 	t.Parallel()
 	upstream := NewUpstream()

@@ -31,7 +31,7 @@ type Contract struct {
 
 // describedPath is one path of the document.
 type describedPath struct {
-	segments []string // a segment in braces matches any
+	segments []string // a segment in braces matches any segment
 	methods  map[string]map[string]any
 	allow    string // the expected Allow header
 }
@@ -42,7 +42,7 @@ const elsewhere = "/x-elsewhere"
 // documentURL names the document inside the schema library. It is never fetched.
 const documentURL = "https://postern.invalid/openapi.json"
 
-// transport are the headers of HTTP itself, which the document does not describe.
+// transport lists the headers of HTTP itself, which the document does not describe.
 var transport = []string{
 	"Cf-Cache-Status", "Connection", "Content-Encoding", "Content-Length", "Content-Type", "Date", "Keep-Alive", "Transfer-Encoding", "Vary",
 }
@@ -69,7 +69,7 @@ func NewContract(path string) (*Contract, error) {
 	c.compiler.DefaultDraft(jsonschema.Draft2020)
 	c.compiler.AssertFormat()
 	paths := object(root["paths"])
-	for _, template := range slices.Sorted(maps.Keys(paths)) { // "{" sorts last: a parameter matches what no fixed segment does
+	for _, template := range slices.Sorted(maps.Keys(paths)) { // "{" sorts last, so a parameter matches only if no fixed segment does
 		c.paths = append(c.paths, describe(template, object(paths[template])))
 	}
 	return c, c.compiler.AddResource(documentURL, document)
@@ -100,8 +100,8 @@ func object(v any) map[string]any {
 	return o
 }
 
-// Check returns an error if a response violates the document: an undescribed operation, status or header, a missing or
-// malformed header, or an invalid body. A Runner checks every response with it.
+// Check returns an error if a response violates the document. Violations are an undescribed operation, status or
+// header, a missing or malformed header, or an invalid body. A Runner checks every response with it.
 func (c *Contract) Check(request *http.Request, response *http.Response, body []byte) error {
 	err := c.check(request, response, body)
 	if err == nil {
@@ -128,7 +128,7 @@ func (c *Contract) check(request *http.Request, response *http.Response, body []
 	return c.checkBody(object(described["content"]), at+"/content", response.Header.Get("Content-Type"), body)
 }
 
-// find returns the JSON pointer of the description of a response.
+// find returns the JSON pointer to a response's description.
 func (c *Contract) find(request *http.Request, response *http.Response) (place string, err error) {
 	path := c.path(request.URL.EscapedPath())
 	status := fmt.Sprint(response.StatusCode)
@@ -140,7 +140,7 @@ func (c *Contract) find(request *http.Request, response *http.Response) (place s
 	}
 	method := request.Method
 	if method == http.MethodHead {
-		method = http.MethodGet // the document describes GET only
+		method = http.MethodGet // the document describes only GET
 	}
 	responses, ok := path.methods[method]
 	if ok {
@@ -177,7 +177,7 @@ func fits(want, have string) bool {
 	return want == have || strings.HasPrefix(want, "{") && have != ""
 }
 
-// pointer joins segments to a JSON pointer (RFC 6901).
+// pointer joins segments into a JSON pointer (RFC 6901).
 func pointer(segments ...string) string {
 	var text string
 	for _, s := range segments {
@@ -260,7 +260,7 @@ func (c *Contract) checkBody(described map[string]any, at, contentType string, b
 	return nil
 }
 
-// checkTable checks CSV (RFC 4180): rows of equal length, and the text against its schema.
+// checkTable checks CSV (RFC 4180). Rows must have equal lengths, and the text must match its schema.
 func (c *Contract) checkTable(place string, body []byte) error {
 	if _, err := csv.NewReader(bytes.NewReader(body)).ReadAll(); err != nil {
 		return fmt.Errorf("the body is not CSV: %w", err)
@@ -302,7 +302,7 @@ func checkEvents(body []byte) error {
 	return nil
 }
 
-// validateText checks a header's text against a schema. If the schema is not for a string and the text is JSON, it
+// validateText checks a header's value against a schema. If the schema is not for a string and the text is JSON, it
 // checks the JSON value.
 func (c *Contract) validateText(place, text string) error {
 	schema, _, err := c.at(place)

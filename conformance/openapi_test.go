@@ -30,7 +30,7 @@ func newContract(t *testing.T) *Contract {
 	return contract
 }
 
-// answered is a response to check. check adds the headers common to all responses; "-NAME" in headers removes one.
+// answered is a response to check. check adds the headers common to all responses. "-NAME" in headers removes one.
 type answered struct {
 	method, path string
 	status       int
@@ -178,8 +178,8 @@ func TestContractRejects(t *testing.T) {
 	}
 }
 
-// TestContractHasAllFaults checks that every row of the fault table is a described error of some operation, or of an
-// unknown path.
+// TestContractHasAllFaults checks that every row of the fault table is described as an error of some operation or of
+// an unknown path.
 func TestContractHasAllFaults(t *testing.T) {
 	t.Parallel()
 	c := newContract(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// outages are the faults of a store. An unknown commit may have happened.
+// outages are the faults of a store. With "unknown", it is uncertain whether the commit happened.
 var outages = []string{"down", "undurable", "unknown"}
 
 const (
@@ -22,7 +22,7 @@ const (
 	outageLimit   = 1_000_000 // requests per day
 )
 
-// outagePressure is a load on a host whose store fails now and then.
+// outagePressure is load on a host whose store fails now and then.
 type outagePressure struct {
 	*fixture
 	local  *Local
@@ -33,8 +33,8 @@ type outagePressure struct {
 	serial atomic.Int64
 }
 
-// TestStoreOutage checks a store that fails for a moment under load: the caller gets 503, nothing is sent to the provider
-// without a durable admission, and no request that begins after the recovery is refused.
+// TestStoreOutage checks a store that fails for a moment under load. The caller gets 503, nothing is sent to the
+// provider without a durable admission, and no request that begins after the recovery is refused.
 func TestStoreOutage(t *testing.T) {
 	for _, fault := range outages {
 		t.Run(fault, func(t *testing.T) {
@@ -78,7 +78,7 @@ func (p *outagePressure) start() *sync.WaitGroup {
 	return &callers
 }
 
-// ask sends a request. If the store worked all the time, it must succeed.
+// ask sends a request. It must succeed if the store worked the whole time.
 func (p *outagePressure) ask(stream bool) {
 	before := p.phase.Load()
 	got, err := p.post(p.serial.Add(1), stream)
@@ -114,8 +114,8 @@ func (p *outagePressure) atLeast(counter *atomic.Int64, n int64) {
 
 var admissionsLeft = regexp.MustCompile(`"day";r=(\d+)`)
 
-// checkAdmissions compares the admissions in the store with the requests at the provider, and with the usage after the
-// expiry of the reservations without a settle. A reservation whose admission was reported as failed is returned.
+// checkAdmissions compares the admissions in the store with the requests at the provider, and with the usage after
+// unsettled reservations have expired. A reservation is returned if its admission was reported as failed.
 func (p *outagePressure) checkAdmissions(fault string) {
 	p.Helper()
 	dispatched := int64(len(p.Upstream.Seen()))

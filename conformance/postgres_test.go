@@ -13,12 +13,12 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 
-// keptStore is a store that survives the resets of a Local: opening one takes longer than most scenarios.
+// keptStore is a store that survives the resets of a Local, because opening one takes longer than most scenarios.
 type keptStore struct{ *postgres.Store }
 
 func (keptStore) Close() error { return nil }
 
-// postgresStores returns a MakeStore for Locals on one database. With clear it empties the tables.
+// postgresStores returns a MakeStore for Locals on one database. With clear, it empties the tables.
 func postgresStores(t *testing.T, server *pgtest.Server, database string, clear bool) func(store.Clock) (store.Store, error) {
 	var opened *postgres.Store
 	t.Cleanup(func() {

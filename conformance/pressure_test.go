@@ -13,7 +13,7 @@ import (
 	"github.com/postern-ai/postern/host"
 )
 
-// TestParallelFailures checks that concurrent failures are all counted: a circuit opens after exactly the configured
+// TestParallelFailures checks that all concurrent failures are counted. A circuit opens after exactly the configured
 // number.
 func TestParallelFailures(t *testing.T) {
 	upstream := NewUpstream()
@@ -51,7 +51,7 @@ func TestParallelFailures(t *testing.T) {
 	}
 }
 
-// onWallClock is newFixture with a host on the real clock.
+// onWallClock is like newFixture, with a host on the real clock.
 func onWallClock(t *testing.T, upstream *Upstream, routing string) *fixture {
 	c, local := newFixtureOf(t, upstream, deployment(upstream))
 	c.do("routing " + routing)
@@ -60,8 +60,8 @@ func onWallClock(t *testing.T, upstream *Upstream, routing string) *fixture {
 	return c
 }
 
-// TestRequestDeadline checks that a request ends at its deadline even if the provider hangs on every target: an attempt
-// gets only the remaining time. Comments of a stream do not count as content.
+// TestRequestDeadline checks that a request ends at its deadline even if the provider hangs on every target. An
+// attempt gets only the remaining time. Comments in a stream do not count as content.
 func TestRequestDeadline(t *testing.T) {
 	upstream := NewUpstream()
 	defer upstream.Close()
@@ -133,7 +133,7 @@ func TestRetryAfterDates(t *testing.T) {
 // forgeries are headers with which a caller may try to forge its address.
 var forgeries = []string{"Cf-Connecting-Ip", "X-Forwarded-For", "X-Postern-Address", "X-Real-Ip", "True-Client-Ip", "Forwarded"}
 
-// TestForgedAddresses checks that without a trusted proxy only the connection determines the client's address.
+// TestForgedAddresses checks that without a trusted proxy, only the connection determines the client's address.
 func TestForgedAddresses(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, host.NewNative)

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// relay accepts connections on one address and passes each to the current server: the address survives a change of the
-// server.
+// relay accepts connections on one address and passes each to the current server, so that the address survives a
+// change of server.
 type relay struct {
 	net.Listener
 	mu      sync.Mutex

@@ -17,10 +17,10 @@ import (
 	"github.com/postern-ai/postern/test/pgtest"
 )
 
-// replicaSkew is the difference of the two replicas' clocks.
+// replicaSkew is the difference between the two replicas' clocks.
 const replicaSkew = 500 * time.Millisecond
 
-// replicas are two servers on one database. Connections go to them in turn; test commands go to both.
+// replicas are two servers on one database. Connections alternate between them. Test commands go to both.
 type replicas struct {
 	locals [2]*Local
 	next   atomic.Int64
@@ -48,12 +48,12 @@ func newReplicas(t *testing.T, upstream *Upstream) *Runner {
 	go r.accept()
 	commands := httptest.NewServer(http.HandlerFunc(r.command))
 	t.Cleanup(commands.Close)
-	// Without keep-alive each request has a connection of its own.
+	// Without keep-alive, each request has its own connection.
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	return &Runner{URL: "http://" + front.Addr().String(), ControlURL: commands.URL, Client: client, Upstream: upstream, Native: true}
 }
 
-// accept passes connections on, in turn.
+// accept passes connections to the replicas in turn.
 func (r *replicas) accept() {
 	for {
 		client, err := r.front.Accept()
@@ -76,7 +76,7 @@ func (r *replicas) accept() {
 	}
 }
 
-// command sends a test command to both replicas. Before any, the other one's work in progress has to end.
+// command sends a test command to both replicas. Before each one, the other replica's work in progress has to end.
 func (r *replicas) command(w http.ResponseWriter, request *http.Request) {
 	body, _ := io.ReadAll(request.Body)
 	path := request.URL.Path
@@ -87,7 +87,7 @@ func (r *replicas) command(w http.ResponseWriter, request *http.Request) {
 		}
 	}
 	if path == "/__test/reset" {
-		r.next.Store(0) // the same connections to the same replica each time
+		r.next.Store(0) // each connection goes to the same replica every time
 	}
 	answers, err := r.both(request.Method, path, body)
 	switch {
@@ -100,7 +100,8 @@ func (r *replicas) command(w http.ResponseWriter, request *http.Request) {
 	}
 }
 
-// testCommands makes a connection for each test command: others are closed when any deployment starts again.
+// testCommands opens a connection for each test command, because existing ones are closed when any deployment
+// restarts.
 var testCommands = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
 func (r *replicas) both(method, path string, body []byte) (answers [][]byte, err error) {
@@ -149,8 +150,9 @@ func add(total, one map[string]any) {
 	}
 }
 
-// aboutOneProcess are scenarios about the memory of one process, such as its circuits and its count of guesses, or about
-// its clock. Two replicas have two of each. The last ones need a KV that is stale, which each replica simulates for itself.
+// aboutOneProcess lists scenarios about the memory of one process, such as its circuits and its count of guesses, or
+// about its clock. Two replicas have two of each. The last scenarios need a stale KV, which each replica simulates
+// for itself.
 var aboutOneProcess = []string{
 	"an unknown key costs one call to its meter in ten seconds",
 	"unknown keys are limited per address",
@@ -160,7 +162,7 @@ var aboutOneProcess = []string{
 	"a TTL of less than a minute: memory only",
 	"Cache-Control: no-cache does not read, but writes",
 	"Cache-Control: max-age bounds a response's age",
-	"hits count as requests, not as tokens or cost; the rate is a percentage", // the second replica may look before KV has it
+	"hits count as requests, not as tokens or cost; the rate is a percentage", // the second replica may look before the response is in KV
 	"a corrupt entry is a miss",
 	"KV is down: 503, never 401; a key in the isolate's memory is served",
 	"half-open: one request tries a target after its rest, and the others use other targets meanwhile",
@@ -168,7 +170,7 @@ var aboutOneProcess = []string{
 	"the catalog and the providers",
 	"a target rests after three failures in a row",
 	"a circuit that failures on one API open is open for the other",
-	"a tier falls back across APIs: translated, forwarded, translated", // and a target rests on the way
+	"a tier falls back across APIs: translated, forwarded, translated", // and a target rests in between
 	"a target that fails after its rest rests again; a success resets its count",
 	"a resting target is called if no other is left",
 	"Retry-After as a distant date: the next target, or an error with the time",
@@ -176,8 +178,8 @@ var aboutOneProcess = []string{
 	"a cached response that another isolate finds in KV is not served after a change, although KV has the old record",
 }
 
-// needsOneProcess reports whether a scenario is about the memory of one process: it is listed, or it expects a hit in the
-// cache or followers of a request, which the scope colo keeps in memory.
+// needsOneProcess reports whether a scenario is about the memory of one process. Either it is listed, or it expects a
+// cache hit or followers of a request, which the scope colo keeps in memory.
 func needsOneProcess(s *Scenario) bool {
 	text := fmt.Sprintf("%+v", s.Steps)
 	return slices.Contains(aboutOneProcess, s.Name) || strings.HasSuffix(s.File, "flights.txt") || strings.Contains(text, "hit") || strings.Contains(text, "followers") ||

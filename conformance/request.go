@@ -15,14 +15,14 @@ import (
 // request is an HTTP request of send, burst or start.
 type request struct {
 	method, path, body string
-	headers            map[string]string // by lower-case names; the values of a repeated one are lines
+	headers            map[string]string // keyed by lowercase name; the values of a repeated header are separate lines
 	chunked            bool
-	leave              int  // disconnect after this many bytes of the response body; 0: read all
+	leave              int  // disconnect after this many bytes of the response body; 0: read everything
 	release            bool // release the upstream when the response body has begun
 }
 
-// addressHeaders set the client's address: the first as the platform does for workerd, the second as a trusted proxy
-// does for the other hosts.
+// addressHeaders set the client's address. The first does it as the platform does for workerd, the second as a
+// trusted proxy does for the other hosts.
 var addressHeaders = []string{"cf-connecting-ip", "x-forwarded-for"}
 
 func (x *run) request(s Step, args []string) request {
@@ -60,14 +60,14 @@ func (x *run) request(s Step, args []string) request {
 	return r
 }
 
-// padded replaces PAD with as many x as the option "pad" specifies. Pad before expand, because a random key may contain
-// "PAD".
+// padded replaces PAD with as many x characters as the option "pad" specifies. Pad before expand, because a random
+// key may contain "PAD".
 func padded(s Step, body string) string {
 	size, _ := strconv.Atoi(s.Options["pad"])
 	return strings.Replace(body, "PAD", strings.Repeat("x", size), 1)
 }
 
-// unescapeBytes replaces \xNN, which JSON does not have, with the byte.
+// unescapeBytes replaces \xNN, an escape that JSON does not have, with the byte.
 func unescapeBytes(text string) string {
 	return byteEscape.ReplaceAllStringFunc(text, func(escape string) string {
 		n, _ := strconv.ParseUint(escape[2:], 16, 8)
@@ -98,7 +98,7 @@ func (x *run) send(s Step) (err error) {
 	return errors.Join(err, x.settled())
 }
 
-// settled waits for the work after the responses, unless a request is in flight.
+// settled waits for the work that follows the responses, unless a request is in flight.
 func (x *run) settled() error {
 	if len(x.flights) > 0 {
 		return nil
@@ -119,7 +119,7 @@ func (x *run) start(s Step) error {
 	return nil
 }
 
-// leave runs "leave NAME": it disconnects the client of a started request before the response head.
+// leave runs "leave NAME": it disconnects the client of a started request before the response headers arrive.
 func (x *run) leave(s Step) error {
 	started, ok := x.flights[s.Args[0]]
 	if !ok {

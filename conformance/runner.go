@@ -28,14 +28,14 @@ var Start = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 // Runner runs scenarios against one host.
 type Runner struct {
 	URL string
-	// ControlURL is the address of the test commands, by default URL.
+	// ControlURL is the address of the test commands. The default is URL.
 	ControlURL string
 	Client     *http.Client
 	Upstream   *Upstream
-	// Native: the core runs as Go, which cannot trap. Scenarios that need a trap are skipped.
+	// Native means that the core runs as Go, which cannot trap. Scenarios that need a trap are skipped.
 	Native bool
-	// Workerd: the host is workerd on this machine, which does not report a client disconnect before the response
-	// head (github.com/cloudflare/workerd/pull/5062). Scenarios that need it are skipped.
+	// Workerd means that the host is workerd on this machine. It does not report a client disconnect before the
+	// response headers (github.com/cloudflare/workerd/pull/5062). Scenarios that need it are skipped.
 	Workerd bool
 	// Check, if set, checks every response of the gateway.
 	Check func(request *http.Request, response *http.Response, body []byte) error
@@ -48,11 +48,11 @@ var ErrSkipped = errors.New("conformance: this host cannot run the scenario")
 type run struct {
 	*Runner
 	names   map[string]string // $name → value
-	env     map[string]string // overrides the deployment's
+	env     map[string]string // overrides the deployment's variables
 	now     time.Time
 	last    reply
 	batch   []reply
-	flights map[string]startedRequest // started requests that are not joined yet
+	flights map[string]startedRequest // started requests that have not been joined yet
 }
 
 type reply struct {
@@ -136,7 +136,7 @@ var commands = map[string]struct {
 	"stats": {0, (*run).stats}, "log": {0, (*run).log},
 }
 
-// plain runs a command that is a test command of the host.
+// plain runs a scenario command that is itself a test command of the host.
 func (x *run) plain(s Step) error { return x.control(s.Command, nil) }
 
 // control sends a test command to the host under test.

@@ -58,7 +58,7 @@ func (b *scoreboard) run(t *testing.T, host string, start func(*testing.T, *Upst
 			defer func() { b.count(host, !t.Failed()) }()
 			for i := range callers {
 				if callers[i].translated && (one.mode == "non-stream" || one.row.routing != "") {
-					continue // skipped to save time: the families without translation cover it
+					continue // skipped to save time, because the families without translation cover it
 				}
 				t.Run(callers[i].name, func(t *testing.T) { runRow(t, r, one.row, &callers[i], one.mode == "stream") })
 			}

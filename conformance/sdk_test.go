@@ -14,7 +14,7 @@ import (
 	"github.com/openai/openai-go/v3/shared"
 )
 
-// sdk is OpenAI's unmodified Go library as a client of a host.
+// sdk uses OpenAI's unmodified Go library as a client of a host.
 type sdk struct {
 	openai.Client
 	upstream *Upstream

@@ -138,7 +138,7 @@ func (w *leakDetector) Apply(message []byte) ([]byte, error) {
 	return data, err
 }
 
-// secretSite is a deployment whose secrets are all watched by a leakDetector.
+// secretSite is a deployment for which a leakDetector watches all secrets.
 type secretSite struct {
 	*site
 	detector     *leakDetector
@@ -248,8 +248,8 @@ func (v *secretSite) newKey(project, body string) (id, value string) {
 	return id, value
 }
 
-// TestSecretsDoNotLeak checks I7: keys, in full, in part or encoded, appear in no log, error, header, stored value, name
-// or URL; prompts and completions in no log, header, name or URL.
+// TestSecretsDoNotLeak checks I7. Keys, in full, in part or encoded, do not appear in any log, error, header, stored
+// value, name or URL. Prompts and completions do not appear in any log, header, name or URL.
 func TestSecretsDoNotLeak(t *testing.T) {
 	t.Parallel()
 	for name, makeEngine := range map[string]func(abi.Config) (host.Engine, error){"native": host.NewNative, "wasm": WasmEngine(panicModule)} {
@@ -322,7 +322,7 @@ func (v *secretSite) complete(key, body string, headers ...string) string {
 	return v.call("POST", "/api/ai/complete", body, append([]string{"X-Api-Key", key, "Content-Type", "application/json"}, headers...)...)
 }
 
-// good returns a completion with text that must not be logged.
+// good returns a completion whose text must not be logged.
 func good(text string) string {
 	return `{"id":"` + answerSecret + `","choices":[{"message":{"content":"` + text + `"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`
 }
@@ -353,7 +353,7 @@ func (v *secretSite) requests(project, live, test, other string) {
 	v.complete(live, promptBody(""), "Idempotency-Key", "once")
 }
 
-// providers makes the provider return its own key in many ways.
+// providers makes the provider return its own key in many places.
 func (v *secretSite) providers(live string) {
 	leak := `{"error":{"message":"Incorrect API key provided: ` + providerSecret + `.","code":"` + answerSecret + `"}}`
 	for _, status := range []int{301, 400, 401, 403, 404, 413, 422, 429, 500, 503} {
@@ -425,7 +425,7 @@ func (v *secretSite) projectKey(project, live string) {
 	v.wantKey = providerSecret
 }
 
-// alerts triggers an alert. Its signing secret is shown in one response only.
+// alerts triggers an alert. Its signing secret is shown in only one response.
 func (v *secretSite) alerts(project, live string) {
 	path := "/api/admin/projects/" + project
 	answer := v.call("PATCH", path, `{"alerts":{"url":"`+v.hook.URL+`/hook"}}`, asOwner...)

@@ -12,7 +12,7 @@ import (
 	"github.com/postern-ai/postern/store/sqlite"
 )
 
-// onSQLite returns a function that opens an empty SQLite store, in a new directory for each.
+// onSQLite returns a function that opens an empty SQLite store, in a new directory each time.
 func onSQLite(t *testing.T) func(store.Clock) (store.Store, error) {
 	folder, n := t.TempDir(), 0
 	return func(clock store.Clock) (store.Store, error) {
@@ -25,7 +25,7 @@ func onSQLite(t *testing.T) func(store.Clock) (store.Store, error) {
 	}
 }
 
-// newServe starts the self-hosted server as it is by default: the native core on SQLite.
+// newServe starts the self-hosted server in its default form: the native core on SQLite.
 func newServe(t *testing.T, upstream *Upstream) *Runner {
 	t.Helper()
 	local, err := NewLocalOn(deployment(upstream), host.NewNative, onSQLite(t))

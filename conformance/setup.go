@@ -55,7 +55,7 @@ func (x *run) reset() error {
 	return x.restart(map[string]any{"env": x.env, "nowMs": x.now.UnixMilli()})
 }
 
-// restart replaces the server, which closes the connections that the client keeps.
+// restart replaces the server, which closes the client's idle connections.
 func (x *run) restart(options map[string]any) error {
 	defer x.Client.CloseIdleConnections()
 	return x.control("reset", options)
@@ -89,8 +89,8 @@ func (x *run) moveClock(to time.Time, s Step) error {
 	return x.control("clock", map[string]any{"nowMs": to.UnixMilli(), "inFlight": inFlight})
 }
 
-// fault runs "fault [kv=down|frozen] [colo=on|down] [deliveries=down] [CLASS=down|overloaded|slow|lost]…". Parts without a fault
-// work again.
+// fault runs "fault [kv=down|frozen] [colo=on|down] [deliveries=down] [CLASS=down|overloaded|slow|lost]…". Parts
+// without a fault then work again.
 func (x *run) fault(s Step) error {
 	objects := map[string]string{"KeyMeter": "ok", "Ledger": "ok", "Directory": "ok"}
 	body := map[string]any{"kv": "ok", "colo": "off", "deliveries": "ok", "objects": objects}
@@ -121,7 +121,7 @@ func (x *run) project(s Step) error {
 	return x.control("settle", nil)
 }
 
-// listFields have comma-separated lists as options. limitFields are members of "limits".
+// listFields have comma-separated lists as options. limitFields are fields of "limits".
 var (
 	listFields  = []string{"models", "permissions"}
 	limitFields = []string{"requestsPerSecond", "requestsPerDay", "tokensPerMinute"}

@@ -20,7 +20,7 @@ import (
 	"github.com/postern-ai/postern/test/pgtest"
 )
 
-// wire counts what passes between the store and PostgreSQL, by the messages of the protocol:
+// wire counts the traffic between the store and PostgreSQL, by protocol message:
 // postgresql.org/docs/15/protocol-message-formats.html.
 type wire struct {
 	commits, statements, trips, read, written, bytesOut, bytesIn atomic.Int64
@@ -53,7 +53,7 @@ func newWire(t *testing.T, to string) (*wire, string) {
 	return w, listener.Addr().String()
 }
 
-// pass copies messages one way. The first message of a client has no type.
+// pass copies messages in one direction. A client's first message has no type.
 func pass(to, from net.Conn, startup bool, count func(kind byte, body []byte)) {
 	defer func() { _, _ = to.Close(), from.Close() }()
 	in := bufio.NewReader(from)
@@ -106,7 +106,7 @@ func (w *wire) received(kind byte, body []byte) {
 	}
 }
 
-// figures are the counters, divided by n.
+// figures returns the counters divided by n.
 func (w *wire) figures(n int) (f [7]float64) {
 	for i, c := range []*atomic.Int64{&w.commits, &w.statements, &w.trips, &w.read, &w.written, &w.bytesOut, &w.bytesIn} {
 		f[i] = float64(c.Swap(0)) / float64(n)
@@ -114,7 +114,7 @@ func (w *wire) figures(n int) (f [7]float64) {
 	return f
 }
 
-// newPostgresFixture is newFixture on a PostgreSQL server. url returns the URL of a database.
+// newPostgresFixture is like newFixture, on a PostgreSQL server. url returns the URL of a database.
 func newPostgresFixture(t *testing.T, upstream *Upstream, server *pgtest.Server, url func(database string) string) *fixture {
 	t.Helper()
 	return newFixtureOn(t, upstream, func(clock store.Clock) (store.Store, error) {
@@ -122,7 +122,7 @@ func newPostgresFixture(t *testing.T, upstream *Upstream, server *pgtest.Server,
 	})
 }
 
-// newFixtureOn is newFixture on a store. open returns an empty one at each call.
+// newFixtureOn is like newFixture, on a store. Each call to open returns an empty store.
 func newFixtureOn(t *testing.T, upstream *Upstream, open func(store.Clock) (store.Store, error)) *fixture {
 	t.Helper()
 	local, err := NewLocalOn(deployment(upstream), host.NewNative, open)
@@ -147,7 +147,8 @@ func fixtureAt(t *testing.T, r *Runner) *fixture {
 type measuredKind struct {
 	name string
 	step func(i int) string // a scenario
-	// flood is a scenario with n requests at once, of which one keeps the others' counts; nil: they are sent one after the other.
+	// flood returns a scenario with n simultaneous requests, one of which keeps the others' counts. If nil, requests
+	// are sent one after another.
 	flood func(n int) string
 }
 
@@ -164,17 +165,17 @@ var measuredKinds = []measuredKind{
 	}},
 }
 
-// measure sends n requests of each kind and calls report after those of a kind and their reports of usage; start is called
-// before them.
+// measure sends n requests of each kind. It calls start before the requests of a kind, and report after them and
+// their usage reports.
 func (c *fixture) measure(n int, start func(), report func(kind string)) {
 	c.do("project main plan=unlimited budget=1000", "key live main", "key limited main requestsPerDay=1")
 	c.script("first", completion("limited", 0, 200))
 	for _, kind := range measuredKinds {
 		c.script("warm", kind.step(0))
-		c.do("advance 60s") // with the summary of the kind before
+		c.do("advance 60s") // includes the summary of the previous kind
 		start()
 		if kind.flood != nil {
-			c.local.naps.Store(true) // else the counts are reported more often than in five seconds
+			c.local.naps.Store(true) // otherwise the counts are reported more often than every five seconds
 			c.script(kind.name, kind.flood(n))
 			c.local.naps.Store(false)
 		}

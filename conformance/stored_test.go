@@ -21,7 +21,7 @@ import (
 	"github.com/postern-ai/postern/test/pgtest"
 )
 
-// writeStored makes the stored states. testdata/stored/README.md says with which version.
+// writeStored creates the stored states. testdata/stored/README.md says with which version.
 var writeStored = flag.Bool("write-stored", false, "write testdata/stored with this version")
 
 const storedFolder = "../testdata/stored"
@@ -41,14 +41,15 @@ var storedHosts = []storedHost{
 	{"workerd", (*testing.T).TempDir, startStoredWorkerd, loadStoredFiles("workerd"), saveStoredFiles("workerd")},
 }
 
-// storedState is what a test must know of a stored state: NAME.json.
+// storedState is the information that a test needs about a stored state: NAME.json.
 type storedState struct {
 	Now     time.Time         `json:"now"`
-	Names   map[string]string `json:"names"`   // of the scenario that made it
+	Names   map[string]string `json:"names"`   // from the scenario that created it
 	Answers map[string]any    `json:"answers"` // of the admin API
 }
 
-// storedAnswers are answers of the admin API, or members of them, that must be those of the version that wrote the state.
+// storedAnswers are responses of the admin API, or fields of responses, that must be the same as in the version that
+// wrote the state.
 var storedAnswers = []struct{ path, member string }{
 	{"/api/admin/projects", "projects"},
 	{"/api/admin/projects/$mine/keys", "keys"},
@@ -176,7 +177,8 @@ func checkAnswers(t *testing.T, x *run, want map[string]any) {
 	}
 }
 
-// hasAll reports whether a JSON value is the wanted one. Objects may have more members, because later versions add some.
+// hasAll reports whether a JSON value matches the wanted one. Objects may have additional fields, because later
+// versions add some.
 func hasAll(got, want any) bool {
 	switch want := want.(type) {
 	case map[string]any:

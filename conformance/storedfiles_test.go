@@ -38,7 +38,8 @@ func loadStoredPostgres(t *testing.T, place string) {
 	}
 }
 
-// saveStoredPostgres writes a database as SQL that all versions of PostgreSQL understand, and no client's own commands.
+// saveStoredPostgres writes a database as SQL that all versions of PostgreSQL understand, without client-specific
+// commands.
 func saveStoredPostgres(t *testing.T, place string) {
 	dump := exec.Command("pg_dump", "--inserts", "--no-owner", "--no-privileges", pgtest.Shared(t).URL(place))
 	dump.Stderr = os.Stderr
@@ -123,8 +124,8 @@ func saveStoredFiles(name string) func(*testing.T, string) {
 	}
 }
 
-// settleDatabase moves the write-ahead log of an SQLite database into the database. The entries of workerd's KV then never
-// expire: it measures their time on the machine's clock.
+// settleDatabase moves the write-ahead log of an SQLite database into the database. The entries of workerd's KV then
+// never expire, because it measures their age with the machine's clock.
 func settleDatabase(path string) error {
 	if !strings.HasSuffix(path, ".sqlite") && !strings.HasSuffix(path, ".db") {
 		return nil

@@ -10,11 +10,11 @@ import (
 	"github.com/postern-ai/postern/host"
 )
 
-// reportMs replaces the time that the keeper of a key's entry sleeps while the clock is virtual: settle waits for it in
-// real time.
+// reportMs replaces the time that the keeper of a key's entry sleeps while the clock is virtual, because settle waits
+// for it in real time.
 const reportMs = 20
 
-// timedEngine is an engine that counts the timers that exchanges start, and shortens those of keepers.
+// timedEngine is an engine that counts the timers that exchanges start and shortens keepers' timers.
 type timedEngine struct {
 	host.Engine
 	local *Local

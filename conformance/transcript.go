@@ -11,9 +11,9 @@ import (
 type Scenario struct {
 	Name string
 	File string
-	Wasm bool // the title ends with [wasm]: it needs a core that can trap
-	Go   bool // the title ends with [go]: it needs a host that notices a client disconnect before the response head
-	// Workerd: the title ends with [workerd]: it needs a data center's cache.
+	Wasm bool // the title ends with [wasm]: the scenario needs a core that can trap
+	Go   bool // the title ends with [go]: the scenario needs a host that notices a client disconnect before the response headers
+	// Workerd means that the title ends with [workerd]. The scenario needs a data center's cache.
 	Workerd bool
 	Steps   []Step
 }

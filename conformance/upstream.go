@@ -2,7 +2,7 @@ package conformance
 
 import "github.com/postern-ai/postern/test/fakeprovider"
 
-// Upstream is the provider of all runs. It speaks every provider format, and fails on command.
+// Upstream is the provider of all runs. It speaks every provider format and fails on command.
 type (
 	Upstream = fakeprovider.Server
 	Behavior = fakeprovider.Behavior

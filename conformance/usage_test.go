@@ -52,7 +52,7 @@ func (l *tamperingProxy) pass(w http.ResponseWriter, r *http.Request, body []byt
 	_, _ = w.Write(change(answer))
 }
 
-// deploymentBehind returns deployment with another URL of the provider.
+// deploymentBehind returns the deployment with another URL for the provider.
 func deploymentBehind(upstream *Upstream, url string) map[string]string {
 	env := deployment(upstream)
 	for name, value := range env {
@@ -62,8 +62,8 @@ func deploymentBehind(upstream *Upstream, url string) map[string]string {
 	return env
 }
 
-// wireFormat is a provider format: a request that reaches it, and the members of its usage. %s makes each prompt unique,
-// so that no response is cached.
+// wireFormat is a provider format: a request that reaches it, and the fields of its usage. %s makes each prompt
+// unique, so that no response is cached.
 type wireFormat struct {
 	name, path, body   string
 	prompt, completion string // usage members
@@ -81,10 +81,10 @@ var wireFormats = []wireFormat{
 	{"embeddings", "/v1/embeddings", `{"model":"vectors","input":"%s"`, "prompt_tokens", "", "", false},
 }
 
-// invalidCounts are invalid token counts; "" removes the member.
+// invalidCounts are invalid token counts; "" removes the field.
 var invalidCounts = []string{"-1", "-9223372036854775808", "1000000001", "18446744073709551615", "1e300", "0.5", "99.5", `"50"`, `""`, "null", "true", "[]", "[100]", `{"n":1}`, "0", ""}
 
-// replacing replaces the number of a member with a value.
+// replacing replaces the number in a field with a value.
 func replacing(member, value string) func([]byte) []byte {
 	if member == "" {
 		return func(b []byte) []byte { return b }
@@ -128,7 +128,7 @@ func (c *fixture) logLine(s *wireFormat, number int, stream bool) gjson.Result {
 }
 
 // TestInvalidUsageIsEstimated checks that invalid usage is replaced by a flagged estimate, for every provider format
-// and usage member, at a plausible cost.
+// and usage field, at a plausible cost.
 func TestInvalidUsageIsEstimated(t *testing.T) {
 	t.Parallel()
 	for i := range wireFormats {
@@ -171,8 +171,8 @@ func (c *fixture) wantEstimated(answers int) {
 	}
 }
 
-// TestLargeUsageIsAccepted checks that a billion tokens are accepted, and that more cached tokens than prompt tokens
-// count as the whole prompt.
+// TestLargeUsageIsAccepted checks that a billion tokens are accepted. If there are more cached tokens than prompt
+// tokens, they count as the entire prompt.
 func TestLargeUsageIsAccepted(t *testing.T) {
 	t.Parallel()
 	for i := range wireFormats {

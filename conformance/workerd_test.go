@@ -11,14 +11,14 @@ import (
 	"testing"
 )
 
-// workerInputs are the folders and files that node reads for the Workers. Looking at them tells the go command that results
-// of tests depend on them.
+// workerInputs are the folders and files that Node reads for the Workers. By accessing them, the test tells the go
+// command that its result depends on them.
 var workerInputs = []string{
 	"../build/core-panic.wasm", "../build/control/app.wasm", "../core/catalog/catalog.bin", "../node_modules/.package-lock.json",
 	"../worker/gateway", "../worker/gateway/src", "../worker/gateway/test", "../worker/control", "../build/control/assets",
 }
 
-// bundleWorker bundles the gateway's test bundle once, before several servers start at a time.
+// bundleWorker builds the gateway's test bundle once, before several servers start at the same time.
 var bundleWorker = sync.OnceValue(func() error {
 	for _, needed := range workerInputs {
 		if info, err := os.Stat(needed); err != nil {
@@ -35,8 +35,8 @@ var bundleWorker = sync.OnceValue(func() error {
 	return nil
 })
 
-// startWorkerd runs the gateway's test bundle and the control Worker in workerd, with options of serve.mjs, and returns the
-// URL.
+// startWorkerd runs the gateway's test bundle and the control Worker in workerd, with options for serve.mjs, and
+// returns the URL.
 func startWorkerd(t *testing.T, env map[string]string, options ...string) string {
 	if err := bundleWorker(); err != nil {
 		t.Fatal(err)

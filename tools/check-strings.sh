@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Fails on strings that must not be in the repository (package registry hosts, paths of one machine) or in the shipped
-# bundle (test hooks).
+# Fails on strings that must not be in the repository (package registry hosts, paths specific to one machine) or in
+# the shipped bundle (test hooks).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 fail=0

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Deploys both Workers to the account of wrangler's login or of CLOUDFLARE_API_TOKEN. Safe to run again at any time,
-# also after a failure. Secrets, and variables set in the Cloudflare dashboard, are kept.
+# even after a failure. Secrets, and variables set in the Cloudflare dashboard, are kept.
 #
-# Each Worker binds to the other: the control Worker to the gateway's Durable Objects, the gateway to the control
+# Each Worker binds to the other: the control Worker to the gateway's Durable Objects, and the gateway to the control
 # Worker's service. Cloudflare rejects a binding to a Worker that does not exist. The first deployment therefore
 # deploys the gateway without that binding, then the control Worker, then the gateway again. Later deployments also
 # start with the gateway, because a new class of objects must exist before the control Worker can bind to it.

@@ -1,7 +1,7 @@
 // Implements `make dev`: runs both Workers locally, with a demo project whose keys survive restarts.
 //
-// .dev/keys.json is {"baseUrl","projectId","gatewayKey","projectKey","adminToken"}. It exists from the moment that all
-// of them work until the process stops. The Workers get their secrets through files that only this user can read.
+// .dev/keys.json is {"baseUrl","projectId","gatewayKey","projectKey","adminToken"}. It exists from the moment that
+// all of them work until the process stops. The Workers get their secrets through files that only this user can read.
 import { randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { demoKeys } from './dev/demo.mjs'
@@ -91,7 +91,7 @@ async function failing(ended) {
   throw new Error('wrangler exited')
 }
 
-/** Throws the problem, without the requests that met it. */
+/** Throws the problem, without the requests that ran into it. */
 function misconfiguration(output) {
   return (problem) => {
     output.drop()

@@ -1,6 +1,6 @@
-// Puts the documentation into a folder: pack-docs.mjs FOLDER [--gzip]. The files are the pages in docs/, and beside that folder
-// the hashes of their inline scripts; with --gzip, each file is compressed. The documentation is the built site in build/docs if it is
-// newer than docs/, and else the Markdown.
+// Puts the documentation into a folder: pack-docs.mjs FOLDER [--gzip]. The files are the pages in docs/ and, next to
+// that folder, the hashes of their inline scripts. With --gzip, each file is compressed. The documentation is the
+// built site in build/docs if it is newer than docs/, and otherwise the Markdown.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { gzipSync } from 'node:zlib'
@@ -15,14 +15,14 @@ const filesOf = (folder) =>
         .filter((file) => statSync(file).isFile())
     : []
 
-/** Whether the site was built after the last change of the documents. */
+/** Whether the site was built after the last change to the documents. */
 function isBuilt() {
   if (!existsSync(HASHES)) return false
   const built = statSync(HASHES).mtimeMs
   return filesOf('docs').every((file) => statSync(file).mtimeMs < built)
 }
 
-/** The files by their names. */
+/** The files, keyed by name. */
 function documentation() {
   const found = new Map()
   const built = isBuilt()
@@ -34,7 +34,10 @@ function documentation() {
   return found
 }
 
-/** Writes files that differ, so that no watcher and no build starts without a change, and removes those of an earlier documentation. */
+/**
+ * Writes only files that differ, so that no watcher or build starts without a change. Removes files of an earlier
+ * version of the documentation.
+ */
 function write(folder, files) {
   for (const file of filesOf(folder)) {
     const name = relative(folder, file)

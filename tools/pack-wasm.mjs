@@ -1,9 +1,9 @@
-// Usage: pack-wasm.mjs FILE. Rewrites the data of a module that Go linked.
+// Usage: pack-wasm.mjs FILE. Rewrites the data of a module linked by Go.
 //
-// Go's linker leaves out every run of zeros, and starts a new data segment after it: tens of thousands of segments. Their
-// addresses do not compress; zeros do. So segments with a short gap between them become one, with the zeros in it. Memory
-// is zero before the segments are copied, so the module's memory at its start stays the same.
-// Format: https://webassembly.github.io/spec/core/binary/modules.html
+// Go's linker leaves out every run of zeros and starts a new data segment after it, which results in tens of
+// thousands of segments. Their addresses do not compress, but zeros do. Segments with a short gap between them are
+// therefore merged, including the zeros. Memory is zero before the segments are copied, so the module's initial
+// memory stays the same. Format: https://webassembly.github.io/spec/core/binary/modules.html
 import { readFileSync, writeFileSync } from 'node:fs'
 
 const DATA_SECTION = 11
@@ -56,7 +56,10 @@ function signed(value) {
   return Buffer.from([...bytes, value])
 }
 
-/** Returns the module with its data segments merged. Throws if it has segments that Go's linker does not write. */
+/**
+ * Returns the module with its data segments merged. Throws if it has segments of a kind that Go's linker does not
+ * write.
+ */
 export function pack(module) {
   const reader = new Reader(module, HEADER_BYTES)
   const parts = [module.subarray(0, HEADER_BYTES)]

@@ -41,7 +41,7 @@ function sections() {
 const { [IMPORTS]: imports, [CODE]: code, name: names } = sections()
 if (names === undefined) throw new Error('the module has no names; link it with -ldflags=-w')
 
-// Go's modules import only functions. They come before the module's own in the index space.
+// Go's modules import only functions. In the index space, imports come before the module's own functions.
 at = imports[0]
 const imported = unsigned()
 
@@ -56,7 +56,7 @@ function functionNames() {
   return found
 }
 
-// The linker replaces slashes by underscores. The first dot after a domain ends the package.
+// The linker replaces slashes with underscores. The first dot after a domain ends the package.
 const packageOf = (name) => /^(?:\w+\.(?:com|org|in|net|io)_)?[^.]*/.exec(name)[0]
 
 const named = functionNames()

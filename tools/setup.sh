@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Installs missing build tools into .tools/ (git-ignored) and node_modules/. Idempotent. Uses a tool on PATH if its
-# version fits. Outside the checkout it only installs Debian packages, which needs root or sudo.
+# version fits. Outside the checkout, it installs only Debian packages, which requires root or sudo.
 #
-# Requires Go, and Node or npm (or apt, to install npm). `tools/setup.sh browser` installs Chromium,
-# `tools/setup.sh python` a python3 with httpx, `tools/setup.sh postgres` PostgreSQL 15, `tools/setup.sh clients` the
-# runtimes and tools that the client libraries are tested with, `tools/setup.sh agents` the coding agents,
-# `tools/setup.sh site` what builds the documentation site, `tools/setup.sh release` what a release needs besides.
+# Requires Go, and Node or npm (or apt, to install npm). `tools/setup.sh browser` installs Chromium, `tools/setup.sh
+# python` a python3 with httpx, `tools/setup.sh postgres` PostgreSQL 15, `tools/setup.sh clients` the runtimes and
+# tools for testing the client libraries, `tools/setup.sh agents` the coding agents, `tools/setup.sh site` the
+# packages that build the documentation site, and `tools/setup.sh release` the additional tools for a release.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -33,7 +33,7 @@ apt_install() {
   as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
 }
 
-# platform: as npm packages name it, such as linux-x64.
+# platform: the platform as npm packages name it, such as linux-x64.
 platform() {
   echo "$(uname -s | tr '[:upper:]' '[:lower:]')-$(uname -m | sed 's/x86_64/x64/; s/aarch64/arm64/')"
 }
@@ -118,7 +118,7 @@ setup_lint() {
   setup_go_tool tools github.com/rhysd/actionlint cmd/actionlint
 }
 
-# What lists the modules in the binaries of a release.
+# The tool that lists the modules in the binaries of a release.
 setup_release() {
   setup_go_tool tools/release github.com/CycloneDX/cyclonedx-gomod cmd/cyclonedx-gomod
 }
@@ -142,7 +142,7 @@ setup_bench() {
   cp bench/portkey/package-lock.json "$stamp"
 }
 
-# What builds the documentation site, with a lock file of its own: no other part needs these packages.
+# The packages that build the documentation site. They have their own lock file, because nothing else needs them.
 setup_site() {
   local stamp=site/node_modules/.postern-lock
   cmp -s site/package-lock.json "$stamp" && return
@@ -168,7 +168,8 @@ setup_python() {
   ln -sfn /usr/bin/python3 "$tools/bin/python3"
 }
 
-# Node 20, Deno and Bun, which the TypeScript client supports besides Node 22; the tools of the Python client.
+# Node 20, Deno and Bun, which the TypeScript client supports in addition to Node 22, and the tools of the Python
+# client.
 setup_clients() {
   command -v npm >/dev/null || apt_install npm
   mkdir -p "$tools/runtimes"
@@ -183,13 +184,13 @@ setup_clients() {
   cp clients/examples/package-lock.json "$stamp"
 }
 
-# Codex and Claude Code, which the gateway is tested with. Without npm, `make test` fails.
+# Codex and Claude Code, with which the gateway is tested. Without npm, `make test` fails.
 setup_agents() {
   command -v npm >/dev/null || apt_install npm
   node test/agents/install.mjs codex claude
 }
 
-# What checks, tests, builds and installs the Python client. Debian's pytest only works with Debian's python3.
+# The tools that check, test, build and install the Python client. Debian's pytest only works with Debian's python3.
 setup_python_tools() {
   setup_python
   command -v npm >/dev/null || apt_install npm
@@ -213,7 +214,8 @@ setup_runtime() {
   touch "$tools/runtimes/$1"
 }
 
-# The server's programs, for tests that start their own. Debian's package would create and start a server too.
+# The PostgreSQL server's programs, for tests that start their own server. Debian's package would also create and
+# start one.
 setup_postgres() {
   local version
   version=$(ls /usr/lib/postgresql/*/bin/initdb 2>/dev/null | sed 's|/usr/lib/postgresql/\([0-9]*\)/.*|\1|' | sort -n | tail -n 1 || true)

@@ -1,5 +1,5 @@
-// Builds the dashboard: control/web/src into control/web/dist, which the control Worker has as static assets and
-// `postern serve` embeds.
+// Builds the dashboard from control/web/src into control/web/dist. The control Worker serves it as static assets, and
+// `postern serve` embeds it.
 //
 // Names of scripts and styles contain a content hash, so that browsers can cache them permanently. All files that a
 // browser loads must be at most 140 KB gzipped together. Browsers do not load licenses.txt.

@@ -1,7 +1,8 @@
 // Command client sends chat completions at a fixed rate, or streams as fast as they end, and prints latencies as JSON.
 //
-// At a fixed rate, latency counts from the time at which a request was due, not from when a connection was free for it. So a
-// server that stalls is charged for all requests that would have arrived meanwhile (coordinated omission).
+// At a fixed rate, latency counts from the time at which a request was due, not from when a connection was free for
+// it. A server that stalls is therefore charged for all requests that would have arrived in the meantime (this avoids
+// coordinated omission).
 package main
 
 import (
@@ -28,17 +29,17 @@ var (
 	peer        = flag.Bool("peer", false, "count wrong responses instead of ending with an error")
 )
 
-// result is the outcome of one request. The times of a failed one count for nothing.
+// result is the outcome of one request. The times of a failed request are ignored.
 type result struct {
 	first, total time.Duration
 	failure      string
 }
 
-// summary is the output; latencies are in milliseconds. first is the time to the first byte of the body.
+// summary is the output. Latencies are in milliseconds. first is the time to the first byte of the body.
 type summary struct {
 	Requests int     `json:"requests"`
 	Errors   int     `json:"errors"`
-	Failed   int     `json:"failed"` // the same, as load.lua calls it
+	Failed   int     `json:"failed"` // the same under load.lua's name
 	Seconds  float64 `json:"seconds"`
 	P50      float64 `json:"p50ms"`
 	P99      float64 `json:"p99ms"`
@@ -107,8 +108,8 @@ func send(client *http.Client, i int, due time.Time) (r result) {
 	return r
 }
 
-// summarize returns the summary, or the problem of a run that cannot count: a failure of a server that is not a peer. If every
-// request to a peer failed, the latencies are 0.
+// summarize returns the summary, or the problem that invalidates a run: a failure of a server that is not a peer. If
+// every request to a peer failed, the latencies are 0.
 func summarize(results []result, took time.Duration) (s summary, problem string) {
 	s.Requests, s.Seconds = len(results), took.Seconds()
 	var served []result

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// TestFailures checks that a 500 is a figure of a peer, also if it answers nothing else, and a problem of any other server.
+// TestFailures checks that a 500 counts as a figure for a peer, even if the peer sends nothing else, and as a problem
+// for any other server.
 func TestFailures(t *testing.T) {
 	var seen, failing atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

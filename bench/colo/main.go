@@ -93,7 +93,7 @@ func (c *cache) put(w http.ResponseWriter, r *http.Request, key string) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// lifetime is max-age; a response without it is not stored.
+// lifetime returns max-age. A response without it is not stored.
 func lifetime(control string) time.Duration {
 	for directive := range strings.SplitSeq(control, ",") {
 		if value, ok := strings.CutPrefix(strings.TrimSpace(directive), "max-age="); ok {

@@ -1,7 +1,7 @@
 //go:build !tinygo
 
-// Command governor measures the Governor's scan against SHA-256. As a WebAssembly module it exports both for the
-// benchmark to call; natively it prints the times of the files that it is given, as JSON.
+// Command governor measures the Governor's scan against SHA-256. As a WebAssembly module, it exports both for the
+// benchmark to call. Natively, it prints the times for the given files as JSON.
 package main
 
 import (
@@ -38,7 +38,7 @@ func main() {
 	}
 }
 
-// shortest is the shortest of many runs, which other processes disturb least.
+// shortest returns the shortest of many runs, the one that other processes disturb least.
 func shortest(work func()) float64 {
 	best := time.Hour
 	for deadline := time.Now().Add(300 * time.Millisecond); time.Now().Before(deadline); {

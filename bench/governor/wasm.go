@@ -1,7 +1,7 @@
 //go:build tinygo
 
-// Command governor measures the Governor's scan against SHA-256. As a WebAssembly module it exports both for the
-// benchmark to call; natively it prints the times.
+// Command governor measures the Governor's scan against SHA-256. As a WebAssembly module, it exports both for the
+// benchmark to call. Natively, it prints the times.
 package main
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/postern-ai/postern/core/governor"
 )
 
-// heapNext is the runtime's bump pointer; each scan starts from the same heap.
+// heapNext is the runtime's bump pointer. Each scan starts from the same heap.
 //
 //go:extern runtime.heapptr
 var heapNext uintptr

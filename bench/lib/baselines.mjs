@@ -1,4 +1,4 @@
-// The minimal Workers that the gateway is compared with.
+// The minimal Workers to which the gateway is compared.
 import { join } from 'node:path'
 import { BENCH } from './process.mjs'
 import { configure, disk, external, modules, worker } from './workerd.mjs'
@@ -6,8 +6,8 @@ import { configure, disk, external, modules, worker } from './workerd.mjs'
 const folder = join(BENCH, 'workers')
 
 /**
- * sample is a cached response of the gateway: its headers, without those of one request, and its body. cacheURL is the data
- * center's cache of "proxy-cache".
+ * sample is a cached response from the gateway: its body, and its headers except those specific to one request.
+ * cacheURL is the data center's cache of "proxy-cache".
  */
 export function baselines(upstreamURL, sample, cacheURL) {
   const storage = disk('baseline-objects')

@@ -1,4 +1,4 @@
-// What a round of throughput measures: a Worker, its load, and the check of what it served.
+// A contender in a throughput round: a Worker, its load, and the check of the responses that it served.
 import { gatewayConfig, plant } from './gateway.mjs'
 import { CONNECTIONS, interleave, load } from './load.mjs'
 import { ROUNDS, SECONDS, WARM_SECONDS } from './options.mjs'
@@ -6,10 +6,14 @@ import { stop } from './process.mjs'
 import { Tally } from './tally.mjs'
 import { serve } from './workerd.mjs'
 
-// The default plan admits ten requests per second and key, so this many keys allow more than any contender serves.
+// The default plan admits ten requests per second and key, so this many keys allow more requests than any contender
+// serves.
 const MOST_KEYS = 64
 
-/** One contender: a function that runs a round. name is part of its prompts; keys, by default the project's, are used in turn. */
+/**
+ * One contender: a function that runs a round. name is part of its prompts. keys, by default the project's, are used in
+ * turn.
+ */
 export class Contender {
   constructor(tally, side, socket, name, options = {}) {
     const { project, keys = project?.keys ?? ['none'], mode = 'unique', connections = CONNECTIONS } = options
@@ -23,13 +27,16 @@ export class Contender {
   }
 }
 
-/** The gateway in a process of its own, with its own objects. */
+/** The gateway in its own process, with its own objects. */
 export class Gateway {
   constructor(name, side, tally, projects) {
     Object.assign(this, { name, side, tally, projects })
   }
 
-  /** Starts it with projects of bench/seed. cacheURL is the data center's cache; without it, there is no Cache API. */
+  /**
+   * Starts the gateway with projects from bench/seed. cacheURL is the data center's cache. Without it, there is no
+   * Cache API.
+   */
   static async start(name, parts, upstreamURL, projects, cacheURL) {
     const colos = cacheURL === undefined ? [] : [cacheURL]
     const side = await serve(gatewayConfig(name, parts, upstreamURL, { colos }))

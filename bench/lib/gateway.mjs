@@ -20,7 +20,7 @@ export async function bundle(name, config) {
   return modules(folder, main, ...files.filter((file) => file !== main && text.includes(`./${file}`)))
 }
 
-// Objects run in the Worker of a service, by default the one that is configured.
+// Objects run in the Worker of a service, which by default is the one being configured.
 function bindings(serviceName) {
   const objects = classes.map((className) => ({
     name: bindingNames[className],
@@ -30,9 +30,9 @@ function bindings(serviceName) {
 }
 
 /**
- * workerd's configuration of the gateway, with sockets "gateway" and "seed". colos are the URLs of data center caches. The
- * first is the gateway's; each other one adds a gateway of its own, with its own memory and the same objects and KV:
- * "gateway1", "gateway2" and so on. inMemory keeps objects off the disk.
+ * workerd's configuration of the gateway, with sockets "gateway" and "seed". colos are the URLs of data center
+ * caches. The first one is the gateway's. Each additional one adds another gateway ("gateway1", "gateway2" and so on)
+ * with its own memory and the same objects and KV. inMemory keeps objects off the disk.
  */
 export function gatewayConfig(name, parts, upstreamURL, { colos = [], inMemory = false } = {}) {
   const storage = disk(`${name}-objects`, { inMemory })
@@ -51,7 +51,7 @@ export function gatewayConfig(name, parts, upstreamURL, { colos = [], inMemory =
   return configure(name, services, ['gateway', ...others, 'seed'])
 }
 
-/** A Worker with the gateway's bindings and objects and nothing else; its KV namespace does not answer. */
+/** A Worker with only the gateway's bindings and objects. Its KV namespace does not respond. */
 export function aloneConfig(name, parts) {
   const storage = disk(`${name}-objects`)
   const kv = external('kv', 'http://127.0.0.1:9') // the port of the discard protocol, which nothing uses anymore
@@ -68,7 +68,7 @@ export async function plant(urls, ...projects) {
   if (!response.ok) throw new Error(`seeding: ${response.status} ${await response.text()}`)
 }
 
-/** The gateway's modules in a wrapper that counts and delays its platform operations: see workers/measured.js. */
+/** The gateway's modules in a wrapper that counts and delays its platform operations (see workers/measured.js). */
 export function measured(parts) {
   return [...modules(join(BENCH, 'workers'), 'measured.js'), ...parts]
 }

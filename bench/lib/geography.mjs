@@ -1,5 +1,6 @@
-// A simulated geography: the gateway with object calls and KV reads delayed as if objects and KV were far away, and the time
-// to first token that it adds to a bare proxy in front of the same upstream, and to a proxy behind one object call.
+// A simulated geography: the gateway's object calls and KV reads are delayed as if objects and KV were far away. It
+// measures the time to first token that the gateway adds, compared to a bare proxy in front of the same upstream and
+// to a proxy behind one object call.
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gatewayConfig, measured, plant } from './gateway.mjs'
@@ -35,7 +36,10 @@ async function firstByte(url, headers, prompt) {
   return took
 }
 
-/** Requests one after the other, at least intervalMs apart. The proxies' take turns with the gateway's. */
+/**
+ * Sends requests one after another, at least intervalMs apart. Requests to the proxies alternate with those to the
+ * gateway.
+ */
 async function added({ urls, proxies }, key, objectMs, kvMs, { requests, intervalMs, name }) {
   const [more, beyond] = [[], []]
   for (let i = -WARM; i < requests; i++) {
@@ -46,7 +50,7 @@ async function added({ urls, proxies }, key, objectMs, kvMs, { requests, interva
     const bare = await firstByte(proxies.urls.proxy, {}, prompt)
     const far = await firstByte(proxies.urls['proxy-far'], headers, prompt)
     if (i >= 0) {
-      // Differences of neighbors, because the load of the machine changes.
+      // Compare consecutive requests, because the load of the machine changes.
       more.push(ms - bare)
       beyond.push(ms - far)
     }
@@ -57,10 +61,10 @@ async function added({ urls, proxies }, key, objectMs, kvMs, { requests, interva
   return { p50: median(more), p95: at(95), beyond: median(beyond) }
 }
 
-/** The added times of a hot key on a plan with leases and of a key on the default plan, for each pair of delays. */
+/** The added times for a hot key on a plan with leases and for a key on the default plan, for each pair of delays. */
 export async function geography(parts, upstreamURL, seed) {
   const colo = await startColo()
-  // The delays stand for the whole call, its commit included. So this machine's disk must not add to them.
+  // The delays represent the entire call, including its commit, so this machine's disk must not add to them.
   const gateway = await serve(
     gatewayConfig('geography', measured(parts), upstreamURL, { colos: [colo.url], inMemory: true }),
   )

@@ -1,5 +1,5 @@
-// The same requests with the Governor and without it, in the same gateway: a prompt of 8 KB with a streamed answer of
-// 4 KB, and a stream of 500 chunks.
+// The same requests with the Governor and without it, in the same gateway: a prompt of 8 KB with a streamed response
+// of 4 KB, and a stream of 500 chunks.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gatewayConfig, plant } from './gateway.mjs'

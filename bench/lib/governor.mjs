@@ -1,5 +1,5 @@
-// The Governor's scan of a text with all default rules, against SHA-256 of the same bytes: in the WebAssembly module in
-// Node's V8, and natively.
+// The Governor's scan of a text with all default rules, compared to SHA-256 of the same bytes, both in the
+// WebAssembly module in Node's V8 and natively.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { QUICK } from './options.mjs'
@@ -19,14 +19,14 @@ const TEXTS = {
 const ROUND_MS = QUICK ? 50 : 400
 const CPU_LIMIT_MS = 10
 
-/** The text repeated or cut to a length. */
+/** The text, repeated or cut to a given length. */
 function filled(text, length) {
   const bytes = Buffer.alloc(length)
   for (let at = 0; at < length; at += text.length) text.copy(bytes, at)
   return bytes
 }
 
-/** The shortest time of many calls, which other processes disturb least. */
+/** The shortest time of many calls, the one that other processes disturb least. */
 function shortest(work) {
   let best = Number.POSITIVE_INFINITY
   const end = performance.now() + ROUND_MS
@@ -47,7 +47,7 @@ async function scanner() {
   return exports
 }
 
-/** The rows for each kind and size of text, and for the text that 10 ms of CPU time allow. */
+/** The rows for each kind and size of text, and for the amount of text that 10 ms of CPU time allow. */
 export async function governor() {
   const { memory, address, scan, hash } = await scanner()
   const [rows, files, perByte] = [[], [], []]

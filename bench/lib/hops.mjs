@@ -1,6 +1,6 @@
-// Platform operations per request, counted in workerd in the Worker that is deployed, and their cost at Cloudflare's list
-// prices (bench/prices.json). Everything counts that a kind of request causes until its usage is reported: object calls,
-// alarms, and rows of all objects.
+// Platform operations per request, counted in workerd with the deployed Worker, and their cost at Cloudflare's list
+// prices (bench/prices.json). This includes everything that a kind of request causes until its usage is reported:
+// object calls, alarms, and rows of all objects.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -23,7 +23,7 @@ const SETTLE_TIMEOUT_MS = 60_000
 
 const operations = ['objectCalls', 'alarmsRung', 'rowsRead', 'rowsWritten', 'alarmsSet', 'kvReads', 'kvWrites']
 
-/** Dollars per million requests, without CPU time, duration and the amounts that a plan includes. */
+/** Dollars per million requests, excluding CPU time, duration and the amounts that a plan includes. */
 function dollars(prices, n) {
   return (
     prices.workerRequests +
@@ -59,8 +59,9 @@ class Sender {
   }
 
   /**
-   * Sends n requests, one every intervalMs, without waiting for responses. With a limit per second, a request also waits
-   * until a second after the response to the one that was so many before it, so that the limit cannot reject it.
+   * Sends n requests, one every intervalMs, without waiting for responses. With a limit of N per second, a request
+   * also waits until a second after the response to the request N places before it, so that the limit cannot reject
+   * it.
    */
   async pace(n, intervalMs, send, perSecond = n) {
     const start = performance.now()
@@ -93,7 +94,7 @@ class Sender {
     return counts
   }
 
-  /** Waits until no object does anything more. Returns the counts, and the tags that were still busy after a minute. */
+  /** Waits until all objects are idle. Returns the counts, and the tags that were still busy after a minute. */
   async settled() {
     let counts = await this.counts()
     let tags = []
@@ -110,8 +111,8 @@ class Sender {
   }
 }
 
-// The kinds of requests. wanted is the response that counts. Work without a request (alarms, deliveries) is shared by all
-// admitted requests.
+// The kinds of requests. wanted is the kind of response that counts. Work without a request (alarms, deliveries) is
+// shared by all admitted requests.
 const cases = [
   {
     name: 'cold',
@@ -186,15 +187,15 @@ async function flights(to, project) {
   return all
 }
 
-/** Fills the caches with another key, uncounted. */
+/** Fills the caches with another key, without counting. */
 async function prime(to, project, { primed = 0 }) {
   for (let i = 0; i < primed * PRIMED; i++) {
     await to.send(project, `prime ${i % PRIMED}`, { key: project.keys[1] })
   }
 }
 
-// Enough requests for a key to be lent to. They are counted as work without a request, because one of them may keep renewing
-// the lease; prepare returns what they cost until the case begins.
+// Enough requests for a key to get a lease. They are counted as work without a request, because one of them may keep
+// renewing the lease. prepare returns their cost up to the start of the case.
 const WARM_UP = 3
 
 async function prepare(to, project, { name, warm }) {
@@ -204,7 +205,7 @@ async function prepare(to, project, { name, warm }) {
   return (await to.counts())[`${name}/`]
 }
 
-/** The mean counts of the responses that a case is about. */
+/** The mean counts of the responses that a case measures. */
 function mean({ name, wanted }, counts, before) {
   const own = Object.entries(counts).filter(([tag]) => tag.startsWith(`${name}/`))
   const asRequest = own.filter(([tag]) => tag !== `${name}/`)
@@ -240,7 +241,7 @@ function unrest({ name }, tags) {
   if (own.length > 0) return `its objects were still at work a minute later, for ${own}`
 }
 
-/** Counts each case, the one that lasts a minute beside the others. */
+/** Counts each case. The one that lasts a minute runs in parallel with the others. */
 export async function hops(parts, upstreamURL, seed) {
   const near = await startColo()
   const far = await startColo()

@@ -5,8 +5,8 @@ import { BENCH, cpuSeconds, output } from './process.mjs'
 export const CONNECTIONS = 8
 
 /**
- * One round of wrk against a URL; mode is "unique" or "same"; see load.lua for the others. child is the process whose CPU
- * time is measured. The errors of a peer are figures; any of Postern's own, or of a baseline, ends the run.
+ * One round of wrk against a URL. mode is "unique" or "same" (see load.lua for the others). child is the process
+ * whose CPU time is measured. A peer's errors are counted. An error of Postern or of a baseline ends the run.
  */
 export async function load(
   url,
@@ -57,7 +57,7 @@ export function figures(result, cpuSecondsUsed) {
   }
 }
 
-/** A note on the errors of a peer in some rounds, or an empty text. */
+/** A note on a peer's errors in some rounds, or an empty string. */
 export function errorNote(name, results) {
   const sum = (field) => results.reduce((total, result) => total + result[field], 0)
   const [errors, requests] = [sum('errors'), sum('requests')]

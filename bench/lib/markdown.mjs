@@ -1,4 +1,4 @@
-// The tables of docs/project/performance.md, made of a run's results. Every figure in them comes from the results.
+// The tables of docs/project/performance.md, built from a run's results. Every figure in them comes from the results.
 
 /** A cell's text for readers, who do not know the word "object call". */
 const cell = (text) => text.replaceAll('|', '\\|').replaceAll('object call', 'Durable Object call')
@@ -52,7 +52,7 @@ ${table(
 )}
 `
 
-/** The tables, each in a section of its own. */
+/** The tables, each in its own section. */
 export function tables({ quick, machine, sections }) {
   return `\
 ${quick ? '**These figures are of a short trial on a busy machine. Do not rely on them.**\n\n' : ''}## Cost on Cloudflare

@@ -23,7 +23,7 @@ export async function output(command, args, input) {
 
 const children = new Set()
 
-/** Starts a process that runs until stop(child); fd 3 of it can be read if control is set. */
+/** Starts a process that runs until stop(child). If control is set, its file descriptor 3 can be read. */
 export function start(command, args, { control = false, stdout = 'ignore', stderr = 'inherit', env } = {}) {
   const stdio = ['ignore', stdout, stderr]
   if (control) stdio.push('pipe')
@@ -54,7 +54,10 @@ process.on('exit', () => {
   for (const child of children) child.kill('SIGKILL')
 })
 
-/** A number of kilobytes in /proc/PID/status, in bytes: VmRSS is the memory in use, VmHWM the most so far. Linux only. */
+/**
+ * A number of kilobytes in /proc/PID/status, in bytes: VmRSS is the memory in use, and VmHWM is the maximum so far.
+ * Linux only.
+ */
 export function memoryBytes({ pid }, name) {
   const [, kilobytes] = readFileSync(`/proc/${pid}/status`, 'utf8').match(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm'))
   return Number(kilobytes) * 1024
@@ -63,7 +66,8 @@ export function memoryBytes({ pid }, name) {
 /** CPU seconds that a process has used so far, all threads, user and kernel. Linux only. */
 export function cpuSeconds({ pid }) {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-  // The fields after the name, which may itself hold spaces: the first of them, the state, is the third field of the line.
+  // The fields after the name, which may itself contain spaces. The first of them, the state, is the third field of
+  // the line.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND
 }

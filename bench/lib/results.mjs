@@ -1,4 +1,4 @@
-// What a run's figures depend on.
+// The conditions that a run's figures depend on.
 
 import { readFileSync } from 'node:fs'
 import { cpus, totalmem } from 'node:os'

@@ -1,4 +1,4 @@
-// The tables of a run. A section returns its head and rows as texts, and notes below the table.
+// The tables of a run. A section returns its header and rows as strings, and notes for below the table.
 import { geography } from './geography.mjs'
 import { governed } from './governed.mjs'
 import { governor } from './governor.mjs'
@@ -12,7 +12,7 @@ import { throughput } from './throughput.mjs'
 
 const compared = ['what', 'Postern', 'baseline', 'ratio', 'target', '']
 
-/** A section of rows made by table.mjs. */
+/** A section of rows created by table.mjs. */
 const comparison = (title, ...measurements) => ({
   title,
   run: async (...run) => {
@@ -37,7 +37,7 @@ export const sections = {
   peers: { title: 'Other gateways', run: others, optional: true },
 }
 
-/** The targets of one case as text, and the missed ones. */
+/** The targets of one case as text, and the ones that were missed. */
 function judged({ targets, calls, rows, kv, dollars }) {
   if (targets === undefined) return ['', '']
   const limits = [

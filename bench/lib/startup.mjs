@@ -1,5 +1,5 @@
-// Time from process start to first byte: the gateway, an empty Worker, and a Worker of the gateway's bundle that only
-// compiles and instantiates the core. Each is the only Worker of its process.
+// Time from process start to first byte: the gateway, an empty Worker, and a Worker with the gateway's bundle that
+// only compiles and instantiates the core. Each is the only Worker of its process.
 import { join } from 'node:path'
 import { aloneConfig } from './gateway.mjs'
 import { interleave, median, ratio } from './load.mjs'
@@ -20,7 +20,7 @@ async function firstByte(config, socket, path, status) {
   return took
 }
 
-/** The bundle with a main module that only makes an instance of the core. */
+/** The bundle with a main module that only creates an instance of the core. */
 function instantiating(parts) {
   const { name } = parts.find(({ wasm }) => wasm !== undefined)
   const text = `

@@ -1,4 +1,4 @@
-// The core's own cost: steps on one instance in Node's V8, with the Worker's encoding.
+// The core's own cost, measured as steps on one instance in Node's V8, with the Worker's encoding.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Engine } from '../../worker/gateway/src/engine.ts'
@@ -58,7 +58,7 @@ function round(work) {
   return (performance.now() - start) / calls
 }
 
-/** The step that reads a body, against JSON.parse and JSON.stringify of the same text in the same V8. */
+/** The step that reads a body, compared to JSON.parse and JSON.stringify of the same text in the same V8. */
 export function steps(key) {
   const rows = []
   for (const [name, bytes, most] of [

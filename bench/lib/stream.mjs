@@ -18,7 +18,7 @@ function baselines(upstreamURL) {
   return configure('stream-baselines', services, ['proxy', 'pump'])
 }
 
-/** Reads one stream to its end; times in milliseconds. */
+/** Reads one stream to its end. Times are in milliseconds. */
 async function read(url, key, prompt) {
   const started = performance.now()
   const response = await fetch(url, {
@@ -80,7 +80,7 @@ export async function streams(parts, upstreamURL, seed) {
   return rows
 }
 
-// In a pass-through the platform moves the chunks. Only the proxy that reads them in JavaScript has a target.
+// In a pass-through, the platform moves the chunks. Only the proxy that reads them in JavaScript has a target.
 function compare(pace, ours, theirs, name, [mostTime, mostCPU] = []) {
   const line = (what, field, unit, target) => {
     const of = (results) => unit(median(results.map((r) => r[field])))

@@ -1,13 +1,13 @@
-// What the figures of a run say, in sentences. Every figure in them comes from the run.
+// Describes the figures of a run in sentences. Every figure in them comes from the run.
 
-/** The rows of a section whose first column begins with a text, as objects by column. */
+/** The rows of a section whose first column begins with a given text, as objects keyed by column. */
 function rows({ head, rows }, beginning = '') {
   const named = rows.filter(([name]) => name.startsWith(beginning))
   if (named.length === 0) throw new Error(`the results have no row that begins with ${beginning}`)
   return named.map((row) => Object.fromEntries(head.map((name, i) => [name, row[i]])))
 }
 
-/** The least and the greatest time in some texts such as '0.979 ms', as '0.9 to 1.2 ms'. */
+/** The shortest and longest time in strings such as '0.979 ms', as '0.9 to 1.2 ms'. */
 function range(times) {
   const values = times.map((text) => {
     if (!/^[\d.]+ ms$/.test(text)) throw new Error(`${text} is no time in ms`)
@@ -17,7 +17,7 @@ function range(times) {
   return least === most ? `${least} ms` : `${least} to ${most} ms`
 }
 
-/** The number in a text such as '1,669/s'. */
+/** The number in a string such as '1,669/s'. */
 const second = (text) => text.replace('/s', '')
 
 function speed({ sections: { geography } }) {

@@ -8,7 +8,10 @@ export function row(name, ours, baseline, value, { least, most, note = '' } = {}
   return [...cells, [short ? 'short' : '', note].filter(Boolean).join('; ')]
 }
 
-/** Aligns cells in columns: the first left, the others right, and the last left if it contains words. */
+/**
+ * Aligns cells in columns. The first column is left-aligned and the others are right-aligned. The last one is
+ * left-aligned if it contains words.
+ */
 export function table(head, rows, wordsLast = true) {
   const widths = head.map((_, i) => Math.max(...[head, ...rows].map((cells) => [...cells[i]].length)))
   const line = (cells) =>

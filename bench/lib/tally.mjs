@@ -1,22 +1,23 @@
-// Checks of correctness during a run: what reached the upstream, and what the gateway's usage says.
+// Correctness checks during a run: the requests that reached the upstream, and the gateway's usage.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CONNECTIONS } from './load.mjs'
 import { BENCH } from './process.mjs'
 
-// The most requests that wrk abandons at the end of a round, in this round and the previous one, whose requests may reach
-// the upstream late.
+// The maximum number of requests that wrk abandons at the end of this round and of the previous one. Requests of the
+// previous round may reach the upstream late.
 const ABANDONED = 2 * CONNECTIONS
 const USAGE_TIMEOUT_MS = 15_000
 const POLL_MS = 1000
 
-// The body that load.lua sends in mode "same", byte for byte: the cache distinguishes spellings of a text in JSON.
+// The body that load.lua sends in mode "same", byte for byte, because the cache distinguishes different JSON
+// spellings of a text.
 const lua = readFileSync(join(BENCH, 'load.lua'), 'utf8')
 const pieces = [...lua.matchAll(/\[\[(.*?)\]\]/g)].map(([, text]) => text)
 const SAME = `{"messages":[{"role":"user","content":"${pieces.join('')}0."}],"quality":"balanced"}`
 
-/** What the gateway served, by project. */
+/** The number of requests that the gateway served, by project. */
 export class Tally {
   served = new Map()
 
@@ -64,7 +65,10 @@ export class Tally {
     return { state, headers: [...response.headers], body }
   }
 
-  /** Makes sure that mode "same" gets hits, and returns one: its headers except those of one request, and its body. */
+  /**
+   * Makes sure that mode "same" gets hits, and returns one: its body, and its headers except those specific to one
+   * request.
+   */
   async prime(project) {
     await this.ask(project)
     const sample = await this.ask(project)

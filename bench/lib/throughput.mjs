@@ -1,7 +1,7 @@
-// Requests per second, CPU per request and latency of the gateway against minimal Workers in its place.
+// Requests per second, CPU time per request and latency of the gateway, compared to minimal Workers in its place.
 //
-// workerd has no cache of its own: its Cache API sends an HTTP request to another process for each look and each store. So the
-// gateway is measured with and without it.
+// workerd has no cache of its own. Its Cache API sends an HTTP request to another process for each lookup and each
+// store. The gateway is therefore measured with and without it.
 import { baselines } from './baselines.mjs'
 import { Contender, Gateway, measure } from './contenders.mjs'
 import { median, ratio } from './load.mjs'
@@ -17,7 +17,7 @@ const governors = [
   ['Governor on', 'governed', 'default-governed'],
 ]
 
-/** The rows of all measurements: the gateway with the Cache API, the one without, and their baselines. */
+/** The rows of all measurements: the gateway with and without the Cache API, and their baselines. */
 export async function throughput(parts, upstreamURL, seed) {
   const colo = await startColo()
   const projects = [seed.bench, seed.governed, seed.default, seed['default-governed']]
@@ -56,8 +56,9 @@ async function lending(caching, plain, minimal, seed) {
   ])
 }
 
-// A key reports its usage 10 s after a round. Rounds are so long that this is while another process is measured: in short ones
-// there would be one report for a few requests, in steady use there is one for fifty. The operations per request include them.
+// A key reports its usage 10 s after a round. Rounds are long enough that this happens while another process is being
+// measured. In short rounds, there would be one report for a few requests, whereas in steady use there is one for
+// fifty. The operations per request include these reports.
 async function exact(caching, plain, minimal, seed) {
   const objects = minimal('proxy-objects', { keys: seed.default.keys })
   const projects = governors.map(([, , exact]) => seed[exact])

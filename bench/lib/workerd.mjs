@@ -16,7 +16,7 @@ class Embed {
   }
 }
 
-// Cap'n Proto's text form: names are bare, a list is [..], a struct (..).
+// Cap'n Proto's text format: names are bare, a list is [..], and a struct is (..).
 function capnp(value) {
   if (value instanceof Embed) return `embed ${JSON.stringify(relative(OUT, value.path))}`
   if (Array.isArray(value)) return `[${value.map(capnp).join(', ')}]`
@@ -28,12 +28,15 @@ function capnp(value) {
 
 const kinds = { js: 'esModule', wasm: 'wasm', bin: 'data' }
 
-/** The modules of a Worker from files named as they are imported. The first is the main module. */
+/** The modules of a Worker, from files whose names match their imports. The first is the main module. */
 export function modules(folder, ...names) {
   return names.map((name) => ({ name, [kinds[name.slice(name.lastIndexOf('.') + 1)]]: new Embed(join(folder, name)) }))
 }
 
-/** A Worker with bindings: texts by name, others in the form of workerd's schema. colo is the service behind its Cache API. */
+/**
+ * A Worker with bindings: text bindings by name, and others in the form of workerd's schema. colo is the service behind
+ * its Cache API.
+ */
 export function worker(name, parts, { texts = {}, bindings = [], classes = [], disk, colo } = {}) {
   const described = {
     compatibilityDate,
@@ -60,7 +63,10 @@ export function external(name, url) {
 
 const MEMORY_FOLDER = '/dev/shm'
 
-/** A folder for Durable Object storage, emptied first unless kept; inMemory puts it on a file system without a disk, if there is one. */
+/**
+ * A folder for Durable Object storage, emptied first unless kept; inMemory puts it on an in-memory file system, if
+ * there is one.
+ */
 export function disk(name, { keep = false, inMemory = false } = {}) {
   const path =
     inMemory && existsSync(MEMORY_FOLDER) ? join(MEMORY_FOLDER, `postern-${process.pid}-${name}`) : join(OUT, name)
@@ -72,7 +78,7 @@ export function disk(name, { keep = false, inMemory = false } = {}) {
 // The upstream is on this machine.
 const internet = { name: 'internet', network: { allow: ['public', 'private'] } }
 
-/** Writes a configuration; sockets are service names. Returns the arguments of serve(). */
+/** Writes a configuration. sockets are service names. Returns the arguments for serve(). */
 export function configure(name, services, sockets) {
   const config = {
     services: [internet, ...services],
@@ -89,7 +95,7 @@ export function configure(name, services, sockets) {
 
 /**
  * Starts workerd and waits until it listens on all sockets. Returns the process and the URL of each socket. Standard
- * output is discarded: reading the Workers' log lines would cost more CPU than writing them.
+ * output is discarded, because reading the Workers' log lines would cost more CPU than writing them.
  */
 export async function serve({ path, sockets }) {
   const child = start(BINARY, ['serve', '--experimental', '--control-fd=3', path], { control: true })

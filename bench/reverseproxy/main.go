@@ -1,5 +1,5 @@
-// Command reverseproxy is the baseline of the self-hosted server: httputil.ReverseProxy to the upstream, with the transport
-// that Postern uses. Its argument is the upstream's URL. It prints its port.
+// Command reverseproxy is the baseline for the self-hosted server: an httputil.ReverseProxy in front of the upstream,
+// with the transport that Postern uses. Its argument is the upstream's URL. It prints its port.
 package main
 
 import (

@@ -16,8 +16,8 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// Plans of the catalog. lending is one whose keys lend, exact the default plan, and governed the plan with the default plan's
-// limits and the Governor.
+// Plans of the catalog. lending is a plan whose keys can lease, exact is the default plan, and governed is a plan
+// with the default plan's limits and the Governor.
 const (
 	lending  = "unlimited"
 	exact    = "free"
@@ -68,7 +68,7 @@ type seeded struct {
 	KV        []row     `json:"kv"`
 }
 
-// seed creates the project; number makes its keys differ from those of other projects.
+// seed creates the project. number makes its keys differ from those of other projects.
 func (t *tenant) seed(number int) seeded {
 	project := doc.Project{
 		ID: "proj_" + t.name, Name: t.name, Plan: t.plan, BudgetPico: int64(1000 * money.Dollar), CacheTTLSeconds: 3600,

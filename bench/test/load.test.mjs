@@ -1,4 +1,4 @@
-// Rounds of load: a peer's errors are figures, any other server's end the run.
+// Rounds of load: a peer's errors are counted, and any other server's errors end the run.
 import assert from 'node:assert/strict'
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -8,7 +8,7 @@ import { errorNote, load, ratio } from '../lib/load.mjs'
 
 const options = { key: 'none', mode: 'unique', round: 'test', seconds: 1, attempts: 1 }
 
-/** A round with a wrk that prints a result. */
+/** A round with a fake wrk that prints a result. */
 async function round(t, result, more = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'wrk-'))
   const path = process.env.PATH

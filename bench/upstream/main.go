@@ -1,6 +1,7 @@
-// Command upstream is the benchmark's provider. It answers every chat completion with the same text (after a pause if the
-// prompt begins with "slow") or with a stream of 500 chunks: one per millisecond if the prompt begins with "paced", otherwise
-// as fast as possible. It prints its port. GET /count returns the number of completions requested.
+// Command upstream is the benchmark's provider. It responds to every chat completion with the same text (after a
+// pause if the prompt begins with "slow") or with a stream of 500 chunks: one per millisecond if the prompt begins
+// with "paced", otherwise as fast as possible. It prints its port. GET /count returns the number of completions
+// requested.
 package main
 
 import (
@@ -29,10 +30,10 @@ const briefChunks = 5
 // slow is the pause before the text if the prompt begins with "slow".
 const slow = 500 * time.Millisecond
 
-// passage is the text of a stream of chunks with 40 bytes each, if the prompt begins with "passage".
+// passage is the text of a stream, sent in chunks of 40 bytes, if the prompt begins with "passage".
 const passage = " Edge gateways add milliseconds to calls."
 
-// stream sends chunks one by one. Pacing follows the wall clock, so that timer jitter does not add up.
+// stream sends chunks one by one. Pacing follows the wall clock, so timer jitter does not add up.
 func stream(w http.ResponseWriter, text string, chunks int, paced bool) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	flush := http.NewResponseController(w)
@@ -61,7 +62,7 @@ func main() {
 	var count atomic.Int64
 	http.HandleFunc("POST /v1/chat/completions", func(w http.ResponseWriter, r *http.Request) {
 		count.Add(1)
-		// Go keeps a connection alive only if the request body was read to its end.
+		// Go keeps a connection alive only if the request body was read to the end.
 		body, _ := io.ReadAll(r.Body)
 		if bytes.Contains(body, []byte(`"stream":true`)) {
 			switch {

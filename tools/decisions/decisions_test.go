@@ -11,7 +11,7 @@ import (
 
 const list = "# Documents\n\n- [Index](../RATIONALE.md): all.\n  - [Money](project/decisions/money.md): prices.\n  - [Core](project/decisions/core.md): the core.\n"
 
-// made returns the index of a repository with the given documents, without its head.
+// made returns the index of a repository with the given documents, without the index's head.
 func made(t *testing.T, documents map[string]string) (string, error) {
 	t.Helper()
 	files := map[string]string{contents: list}

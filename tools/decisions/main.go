@@ -1,5 +1,6 @@
-// Command decisions writes RATIONALE.md, the index of the decisions in docs/project/decisions. The documents are in the order of
-// docs/README.md. Each has a title, a paragraph that says what it is about, and a heading of level 2 for each question.
+// Command decisions writes RATIONALE.md, the index of the decisions in docs/project/decisions. The documents are in
+// the order of docs/README.md. Each has a title, a paragraph that introduces it, and a level-2 heading for each
+// question.
 package main
 
 import (
@@ -59,7 +60,8 @@ func write(root string) error {
 
 var entry = regexp.MustCompile(`\]\((project/decisions/[^()/]+\.md)\)`)
 
-// listed returns the documents in the order of the list of all documents. One that is missing there is an error.
+// listed returns the documents in the order of the list of all documents. A document that is missing from that list
+// is an error.
 func listed(root string) ([]string, error) {
 	text, err := os.ReadFile(filepath.Join(root, contents))
 	if err != nil {

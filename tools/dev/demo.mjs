@@ -11,8 +11,8 @@ const GATEWAY_KEY = { name: 'Demo gateway key', kind: 'gateway', environment: 'd
 const PROJECT_KEY = { name: 'Demo project key', kind: 'project', environment: 'development' }
 
 /**
- * Returns the demo project's keys. Keys of the last run are reused if they still work and replaced otherwise. The
- * argument is the result of files.readSecrets with the current adminToken; the return value has the same shape.
+ * Returns the demo project's keys. Keys from the last run are reused if they still work, and otherwise replaced. The
+ * argument is the result of files.readSecrets with the current adminToken. The return value has the same shape.
  */
 export async function demoKeys({ adminToken, projectId, gatewayKey, projectKey }) {
   const admin = new Admin(adminToken)
@@ -64,8 +64,8 @@ async function demoProject(admin, projectId) {
 }
 
 /**
- * Creates a key and returns its value. Inactive keys of the same name are deleted. Active ones are deleted only if the
- * value of ours was lost; otherwise they belong to the user.
+ * Creates a key and returns its value. Inactive keys with the same name are deleted. Active ones are deleted only if
+ * our key's value was lost. Otherwise they belong to the user.
  */
 async function newKey(admin, projectId, fields, remembered) {
   const path = `/${projectId}/keys`

@@ -1,4 +1,4 @@
-// Writes the Workers' variables to files: every user of the machine can read a process's arguments.
+// Writes the Workers' variables to files, because every user of the machine can read a process's arguments.
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ const MASTER_FILE = join(ROOT, '.dev/master-keys')
 const SIGNING_FILE = join(ROOT, '.dev/signing-key')
 const USER_FILE = join(ROOT, '.dev.vars')
 
-/** The gateway's variables in the shell: its own, and those of the catalog's providers. */
+/** The gateway's variables from the shell: its own, and those of the catalog's providers. */
 function gatewayVariables() {
   const { providers } = JSON.parse(readFileSync(join(ROOT, 'core/catalog/catalog.json'), 'utf8'))
   const names = providers.flatMap(({ baseUrlEnv, keyEnv, settings = {} }) => [
@@ -35,7 +35,7 @@ const masterKeys = () => kept('POSTERN_MASTER_KEYS', MASTER_FILE, 'dev:')
 /** The key that signs the compliance data's checkpoints. It is kept across restarts, like the checkpoints. */
 const signingKey = () => kept('POSTERN_SIGNING_KEY', SIGNING_FILE, '')
 
-/** Returns a variable of the shell, or 32 random bytes in base64 after a prefix, which a file keeps. */
+/** Returns a shell variable, or a prefix and 32 random bytes in base64, which are kept in a file. */
 function kept(name, file, prefix) {
   if (process.env[name]) return process.env[name]
   if (!existsSync(file)) writePrivate(file, `${prefix}${randomBytes(32).toString('base64')}`)
@@ -46,7 +46,7 @@ function present(names) {
   return names.filter((name) => process.env[name]).map((name) => [name, process.env[name]])
 }
 
-/** The text of an env file. wrangler expands $ in env files (expanded), but not in .dev.vars. */
+/** The contents of an env file. wrangler expands $ in env files (expanded) but not in .dev.vars. */
 function envText(variables, expanded) {
   return variables
     .map(([name, value]) => {

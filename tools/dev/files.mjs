@@ -11,10 +11,10 @@ export const BASE_URL = `http://127.0.0.1:${PORT}`
 
 // {"baseUrl","projectId","gatewayKey","projectKey","adminToken"}. The file exists only while all of them work.
 export const KEYS_FILE = join(ROOT, '.dev/keys.json')
-// The same without baseUrl, kept for the next start: the API shows a key only once.
+// The same without baseUrl, kept for the next start because the API shows a key only once.
 const SECRETS_FILE = join(ROOT, '.dev/secrets.json')
 const SECRETS = ['adminToken', 'projectId', 'gatewayKey', 'projectKey']
-// The ID of the running process. Two in one checkout would share state and overwrite each other's files.
+// The ID of the running process. Two processes in one checkout would share state and overwrite each other's files.
 const LOCK_FILE = join(ROOT, '.dev/pid')
 
 // The gateway's variables, passed by --env-file, which wrangler applies to the first Worker only.
@@ -44,7 +44,7 @@ function writeTemporary(path, text) {
   return temporary
 }
 
-/** Takes the lock. Throws if another `make dev` runs in this checkout. */
+/** Takes the lock. Throws if another `make dev` is running in this checkout. */
 export function takeLock() {
   const temporary = writeTemporary(LOCK_FILE, String(process.pid))
   try {
@@ -59,7 +59,7 @@ export function takeLock() {
   }
 }
 
-/** Removes the lock of a process that no longer runs. */
+/** Removes the lock of a process that is no longer running. */
 function removeStaleLock() {
   if (!existsSync(LOCK_FILE)) return
   const holder = Number(readFileSync(LOCK_FILE, 'utf8'))
@@ -100,7 +100,7 @@ export function writeControlFile(text) {
   writePrivate(CONTROL_FILE, CONTROL_MARK + text)
 }
 
-/** Removes the files that are valid only while the Workers run. */
+/** Removes the files that are valid only while the Workers are running. */
 export function removeFiles() {
   for (const path of [KEYS_FILE, GATEWAY_FILE, CONTROL_FILE]) rmSync(path, { force: true })
 }

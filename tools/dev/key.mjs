@@ -1,5 +1,5 @@
 // Implements `make key`: creates a production key in the demo project of the running `make dev` and prints its value.
-// Production keys call real providers; the demo project's own keys are answered by the mock.
+// Production keys call real providers. The mock serves the demo project's own keys.
 import { existsSync, readFileSync } from 'node:fs'
 import { KEYS_FILE } from './files.mjs'
 

@@ -34,8 +34,8 @@ export class Cleaner {
 }
 
 /**
- * wrangler's output, held back during start-up: wrangler prints so much that the welcome message would be lost in it.
- * If the start fails, everything is shown.
+ * wrangler's output, held back during startup because wrangler prints so much that the welcome message would be lost
+ * in it. If the start fails, everything is shown.
  */
 export class Output {
   #held = []
@@ -83,8 +83,8 @@ export class Output {
   }
 
   /**
-   * Shows output from now on. Of the output held back so far, standard error gets all lines, or only the Workers'
-   * warnings about their configuration, each once.
+   * Shows output from now on. Standard error receives all output held back so far, or only the Workers' warnings
+   * about their configuration, each once.
    */
   show({ all = false } = {}) {
     this.#shown = true

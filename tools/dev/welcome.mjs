@@ -1,7 +1,7 @@
 // The message of `make dev` when the gateway is ready.
 import { BASE_URL } from './files.mjs'
 
-/** Addresses, tokens, and commands that work when pasted. */
+/** Lists addresses, tokens, and commands that work when pasted. */
 export function welcome({ projectId, gatewayKey, projectKey, adminToken }) {
   const json = `-H 'Content-Type: application/json'`
   return `

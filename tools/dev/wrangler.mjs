@@ -61,7 +61,7 @@ export class Wrangler {
     return this.#output
   }
 
-  /** Resolves when wrangler and its whole process group have exited. */
+  /** Resolves when wrangler and its entire process group have exited. */
   get ended() {
     return this.#ended
   }
@@ -130,7 +130,7 @@ export async function portFree() {
   }
 }
 
-/** Tries our port. Returns an error that names the remedy if it cannot be listened on. */
+/** Tries to listen on our port. If it cannot, it returns an error that names the remedy. */
 export function listenError() {
   return new Promise((resolve) => {
     const server = createServer()

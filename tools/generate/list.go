@@ -1,14 +1,14 @@
 package main
 
-// generator writes derived files. Command is for bash, in the root of the repository.
+// generator writes derived files. Bash runs its command in the root of the repository.
 type generator struct {
 	writes  string // for readers
 	command string
-	test    string // the Go test that compares the files and with -rewrite writes them; "" if command writes them
+	test    string // the Go test that compares the files and writes them if -rewrite is set; "" if command writes them
 }
 
-// generators is every committed file that is derived from others: a new one is a line. A generator may read what those
-// above it write.
+// generators lists every committed file that is derived from others. To add one, add a line. A generator may read
+// files that the generators above it write.
 //
 // Not in the list:
 //   - measurements, which differ from run to run: bench/results.json (make bench-docs keeps those of the last run, from
@@ -44,7 +44,7 @@ var generators = []generator{
 	golden("test/explore/testdata/ends", "./test/explore", "TestExplore"),
 }
 
-// golden is files that a Go test compares. With the flag -rewrite it writes them.
+// golden returns the generator for files that a Go test compares. With the flag -rewrite, the test writes them.
 func golden(writes, folder, name string) generator {
 	test := "go test " + folder + " -run '^" + name + "$'"
 	return generator{writes, test + " -rewrite", test}

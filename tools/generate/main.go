@@ -4,8 +4,8 @@
 //	generate -check      fails if one is out of date, and writes nothing to the repository
 //	generate -only TEXT  takes the entries of the list that contain the text
 //
-// To check, it runs the generators in a copy of the repository and compares the copy with the original. Files that a Go
-// test compares are left to that test, whose result Go keeps until something changes.
+// To check, it runs the generators in a copy of the repository and compares the copy with the original. Files that a
+// Go test compares are left to that test, because Go caches its result until something changes.
 package main
 
 import (
@@ -57,7 +57,7 @@ func writeAll(root string, list []generator, out io.Writer) error {
 	return nil
 }
 
-// checkAll names the files that a generator would change.
+// checkAll prints the files that a generator would change.
 func checkAll(root string, list []generator, out io.Writer) error {
 	stale, err := checkCopy(root, list)
 	if err != nil {
@@ -96,7 +96,7 @@ func checkCopy(root string, list []generator) ([]string, error) {
 		if g.test != "" {
 			continue
 		}
-		// Go reuses what it compiled in another copy, if it contains no path.
+		// Go reuses code that it compiled in another copy if the result contains no paths.
 		if err := run(folder, g.command, "GOFLAGS=-trimpath"); err != nil {
 			return nil, fmt.Errorf("%s: %w", g.writes, err)
 		}
@@ -104,7 +104,7 @@ func checkCopy(root string, list []generator) ([]string, error) {
 	return differences(root, folder)
 }
 
-// installed is what tools/setup.sh installs and git ignores. A copy links to it.
+// installed lists what tools/setup.sh installs and git ignores. A copy of the repository links to it.
 var installed = []string{".tools", "node_modules"}
 
 func copyRepository(from, to string) error {
@@ -163,7 +163,7 @@ func differences(one, other string) ([]string, error) {
 	return found, nil
 }
 
-// run runs a command in a folder. An error contains what it prints.
+// run runs a command in a folder. An error contains the command's output.
 func run(folder, command string, variables ...string) error {
 	c := exec.Command("bash", "-euo", "pipefail", "-c", command)
 	c.Dir = folder

@@ -1,4 +1,4 @@
-// Command lines counts the repository's lines by kind, of the working tree or of commits:
+// Command lines counts the repository's lines by kind, in the working tree or in commits:
 //
 //	lines [COMMIT...]
 //
@@ -110,7 +110,8 @@ var formerTestFolders = []string{
 	"internal/pgtest/", "internal/pricelists/", "internal/testobject/", "internal/transcript/",
 }
 
-// generatedPaths are made by programs and have no comment that says so: by make generate, npm, Go and make bench.
+// generatedPaths lists files that are generated (by make generate, npm, Go and make bench) but have no comment that
+// says so.
 var generatedPaths = []string{"docs/clients/reference/", "package-lock.json", "go.sum", "bench/results.json"}
 
 func kindOf(f repo.File) string {

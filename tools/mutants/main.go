@@ -1,13 +1,13 @@
 // Command mutants changes the sources of the exchange and its objects in one place at a time and counts the changes
-// that the tests detect. The mutants: each row of the exchange's tables deleted, each cancel skipped, each comparison
-// negated, and each order comparison with its boundary moved (< instead of <=).
+// that the tests detect. The mutants delete a row of the exchange's tables, skip a cancel, negate a comparison, or
+// move the boundary of an order comparison (< instead of <=).
 //
 //	mutants [-only FOLDER] [-kind KIND] [-sample N] [-resume] [-workers N] [-also FOLDERS] [-list]
 //
-// All mutants are compiled at once: the sources are replaced (go test -overlay) by sources with a switch at each
-// place, and an environment variable selects the active mutant. A mutant is killed if a suite fails, or runs four
-// times as long as without a mutant. Survivors are printed and written to build/mutants/survivors.txt. The exit status
-// is 1 if fewer than 95% are killed; moved boundaries do not count for this.
+// All mutants are compiled at once. The sources are replaced (go test -overlay) with sources that have a switch at
+// each place, and an environment variable selects the active mutant. A mutant is killed if a suite fails, or runs
+// four times as long as without a mutant. Survivors are printed and written to build/mutants/survivors.txt. The exit
+// status is 1 if fewer than 95% are killed. Moved boundaries do not count toward this.
 package main
 
 import (

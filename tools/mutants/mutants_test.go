@@ -19,7 +19,7 @@ const machine = `package exchange
 
 type row struct{ phase, event int; handler func(*exchange) }
 
-// Comparisons in constants and lengths do not happen at run time.
+// Comparisons in constants and array lengths do not happen at run time.
 const small = 1 < 2
 
 var table = [...]row{
@@ -375,7 +375,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestFailureOfSubtest checks a failing parallel subtest beside a subtest that never ends.
+// TestFailureOfSubtest checks a failing parallel subtest next to a subtest that never ends.
 func TestFailureOfSubtest(t *testing.T) {
 	root := repotest.New(t, map[string]string{
 		"go.mod": fixture["go.mod"],

@@ -17,7 +17,7 @@ import (
 type kind string
 
 const (
-	rowDeleted  kind = "row"        // a row of one of the exchange's tables is missing, or its last column
+	rowDeleted  kind = "row"        // a row of one of the exchange's tables, or the row's last column, is missing
 	cancelGone  kind = "cancel"     // a statement that cancels an outstanding action is skipped
 	negated     kind = "comparison" // a comparison is negated
 	offBoundary kind = "boundary"   // < becomes <=, and so on
@@ -25,8 +25,8 @@ const (
 
 var kinds = []kind{rowDeleted, cancelGone, negated, offBoundary}
 
-// mutant is one change of the source. Its switch in the instrumented source compares its ID with the active ID. IDs
-// begin at 1.
+// mutant is one change to the source. Its switch in the instrumented source compares its ID with the active ID. IDs
+// start at 1.
 type mutant struct {
 	ID       int
 	Kind     kind
@@ -34,7 +34,7 @@ type mutant struct {
 	Line     int
 	Function string
 	Text     string // the row, statement or comparison in the source, with single spaces
-	nth      int    // number among equal mutants of the function, from 1
+	nth      int    // number among equal mutants of the function, starting at 1
 }
 
 // key identifies the mutant independently of line numbers.
@@ -44,8 +44,8 @@ func (m mutant) key() string {
 
 func (m mutant) String() string { return fmt.Sprintf("%s:%d: %s: %s", m.File, m.Line, m.Kind, m.Text) }
 
-// tableFolder has the exchange's tables, in these variables: the machine, the machines beside the request, the endpoints, and what
-// a disconnect does in each phase.
+// tableFolder contains the exchange's tables. They are in these variables: the state machine, the machines that run
+// alongside the request, the endpoints, and the effect of a disconnect in each phase.
 const tableFolder = "core/exchange"
 
 var tableNames = []string{"table", "classifierRows", "extensionRows", "leaseRows", "drainRows", "endpoints", "phaseTable"}
@@ -124,8 +124,8 @@ func (f *file) visit(n ast.Node) bool {
 	return true
 }
 
-// rows adds a mutant for each element of a table: the array becomes a slice without the active mutant's element. The indexes of
-// a table with keys are constants, so there the last column of the element becomes zero.
+// rows adds a mutant for each element of a table. The array becomes a slice without the active mutant's element. In a
+// table with keys, the indexes are constants, so the element's last column becomes zero instead.
 func (f *file) rows(value ast.Expr) {
 	literal, ok := value.(*ast.CompositeLit)
 	if !ok {

@@ -17,8 +17,8 @@ type header struct {
 	Digest string `json:"digest"`
 }
 
-// openResults opens the file. With resume it returns the earlier verdicts of the same binaries. Otherwise, or for other
-// binaries, it clears the file.
+// openResults opens the file. With resume, it returns the earlier verdicts of the same binaries. Otherwise, or if the
+// binaries differ, it clears the file.
 func openResults(name, digest string, resume bool) (results, map[string]verdict, error) {
 	known := map[string]verdict{}
 	if resume {
@@ -43,7 +43,7 @@ func openResults(name, digest string, resume bool) (results, map[string]verdict,
 	return r, known, err
 }
 
-// readResults reads the verdicts. It ignores partial lines, which an interrupted run leaves.
+// readResults reads the verdicts. It ignores partial lines, which an interrupted run leaves behind.
 func readResults(name, digest string) (map[string]verdict, error) {
 	known := map[string]verdict{}
 	text, err := os.ReadFile(name)

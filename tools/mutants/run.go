@@ -16,19 +16,19 @@ import (
 	"time"
 )
 
-// suite is the compiled tests of a package.
+// suite has the compiled tests of a package.
 type suite struct {
 	folder  string
 	flags   []string
 	binary  string
 	took    time.Duration // duration without a mutant
 	timeout time.Duration // for a run with a mutant
-	reaches map[int]bool  // IDs of the mutants that it executes; it cannot kill others
+	reaches map[int]bool  // IDs of the mutants that the suite executes; it cannot kill others
 }
 
 const (
 	leastTimeout  = 10 * time.Second
-	timeoutFactor = 4 // times the suite's duration without a mutant
+	timeoutFactor = 4 // a multiple of the suite's duration without a mutant
 	memoryKiB     = 6 << 20
 )
 
@@ -105,7 +105,8 @@ func (s *suite) try(root string, m mutant) (end, error) {
 // unreached is the verdict on a mutant that no test reaches.
 const unreached = "unreached"
 
-// verdict is the result for a mutant. By is the suite that killed it, or "" or unreached if it survived.
+// verdict is the result for a mutant. By is the suite that killed the mutant. If the mutant survived, By is "" or
+// unreached.
 type verdict struct {
 	Key      string `json:"mutant"`
 	By       string `json:"by"`
@@ -148,7 +149,7 @@ func others(s suite, own string) int {
 	return 1
 }
 
-// judgeAll judges mutants in parallel. It passes the verdicts to done, one at a time.
+// judgeAll judges mutants in parallel. It passes each verdict to done, one at a time.
 func judgeAll(root string, suites []suite, mutants []mutant, workers int, done func(verdict) error) error {
 	work := make(chan mutant)
 	var lock sync.Mutex

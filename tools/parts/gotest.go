@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// goTest is `go test`. It prints what failed and a line per package.
+// goTest is `go test`. It prints failures and one line per package.
 var goTest = tool{
 	start: func(args []string, report string) []string {
 		if report == "" { // for a person
@@ -21,14 +21,14 @@ var goTest = tool{
 	},
 }
 
-// goReader reads the events of `go test -json`; `go doc test2json` describes them.
+// goReader reads the events of `go test -json`, which `go doc test2json` describes.
 type goReader struct {
 	part   *part
 	output map[goName]string // of what has not ended
 	ended  map[goName]string // the action that ended it
 	names  []goName          // of ended, in order
 	cached int
-	// figures are what tests that passed have to say.
+	// figures are lines that passing tests print to be shown.
 	figures []string
 }
 
@@ -40,13 +40,13 @@ type goEvent struct {
 	Action, Output, ImportPath string
 }
 
-// figure matches a line that is shown although its test passes.
+// figure matches a line that is shown even if its test passes.
 var figure = regexp.MustCompile(`^(fault tests|crash tests|governor): `)
 
 func (r *goReader) line(text string) string {
 	var e goEvent
 	if err := json.Unmarshal([]byte(text), &e); err != nil || e.Action == "" {
-		return text + "\n" // such as a complaint of the go command
+		return text + "\n" // such as an error message of the go command
 	}
 	switch e.Action {
 	case "build-output":
@@ -65,7 +65,7 @@ func (r *goReader) line(text string) string {
 	return ""
 }
 
-// endOf returns the log of a test or package that has ended: nothing of a test that passed.
+// endOf returns the log of a test or package that has ended. It returns nothing for a test that passed.
 func (r *goReader) endOf(name goName, action string) (log string) {
 	r.ended[name] = action
 	r.names = append(r.names, name)
@@ -139,7 +139,7 @@ func (r *goReader) alone(name goName) string {
 	return r.part.inShell(words...)
 }
 
-// modules are the paths of the repository's Go modules, the innermost first.
+// modules are the paths of the repository's Go modules, innermost first.
 var modules = []string{"github.com/postern-ai/postern/clients/go", "github.com/postern-ai/postern/tools", "github.com/postern-ai/postern"}
 
 // packageFolder returns a package as an argument of the go command in its module's folder.

@@ -1,13 +1,13 @@
-// Command parts runs the parts of `make test`: sets of tests, and what has to be built for them.
+// Command parts runs the parts of `make test`: sets of tests, and the builds that they need.
 //
 //	parts [-long] [-list] [NAME…]
 //
-// NAME selects parts, and what they need is built first; without a name, all parts run. Parts run side by side as far as
-// the processor has cores for them: a part that mostly waits needs little of one. The output of each goes to
-// build/parts/NAME.log, and is printed if the part fails, with the commands that run the failed tests alone. The last
-// lines are a summary, one line per part.
+// NAME selects parts. The parts that they need run first. Without a name, all parts run. Parts run in parallel as
+// long as the processor has cores for them. A part that mostly waits needs only a fraction of a core. The output of
+// each part goes to build/parts/NAME.log. If the part fails, the output is printed, with the commands that run only
+// the failed tests. The last lines are a summary, one line per part.
 //
-// A part fails if its command fails or is killed, if it ran no test, or if something that it needs failed.
+// A part fails if its command fails or is killed, if it runs no tests, or if a part that it needs fails.
 package main
 
 import (
@@ -39,7 +39,7 @@ func main() {
 	}
 }
 
-// spare is added to the number of cores: every part waits now and then.
+// spare is added to the number of cores, because every part waits now and then.
 const spare = 0.5
 
 type options struct {

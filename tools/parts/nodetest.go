@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// nodeTest is Node's test runner. reporter.mjs, beside this file, writes the report.
+// nodeTest is Node's test runner. reporter.mjs, next to this file, writes the report.
 var nodeTest = tool{
 	start: func(args []string, report string) []string {
 		words := []string{"node", "--test"}
@@ -22,7 +22,7 @@ var nodeTest = tool{
 	read: func(p *part, report string) reader { return &nodeReader{part: p, report: report} },
 }
 
-// nodeReader passes the output to the log, and reads the report.
+// nodeReader passes the output to the log and reads the report.
 type nodeReader struct {
 	silent
 	part   *part
@@ -31,7 +31,7 @@ type nodeReader struct {
 
 // nodeEvent is a line of the report: a top-level test that failed, or the figures of the run.
 type nodeEvent struct {
-	File, Name string // of the test; without a name, the file
+	File, Name string // of the test; without a Name, the file itself failed
 	Counts     *struct{ Tests, Passed, Failed, Cancelled, Skipped, Todo int }
 }
 

@@ -6,22 +6,22 @@ import (
 	"strings"
 )
 
-// part is a set of tests that one command runs, or a build that others need.
+// part is a set of tests that one command runs, or a build that other parts need.
 type part struct {
 	name  string
-	dir   string   // in which the command runs, from the root
+	dir   string   // directory in which the command runs, relative to the root
 	env   []string // NAME=VALUE
 	tool  tool
 	args  []string // of the tool
 	needs []string // parts that have to pass first
-	// cores is the share of the processor that the part keeps busy, in cores: how many parts run at once depends on it.
+	// cores is the number of cores that the part keeps busy. It determines how many parts run at once.
 	cores float64
 }
 
-// tool is a program that runs tests: it says how it is started, and reads what it prints.
+// tool is a program that runs tests. Its methods start it and read its output.
 type tool struct {
-	// start returns the command for a part's arguments. report is a file for results; "": the command is for a
-	// person to read and run.
+	// start returns the command for a part's arguments. report is a file for results. If it is "", the command is for
+	// a person to read and run.
 	start func(args []string, report string) []string
 	// read returns a reader of the output.
 	read func(p *part, report string) reader
@@ -29,17 +29,17 @@ type tool struct {
 
 // reader follows the output of a tool.
 type reader interface {
-	// line reads a line and returns what goes to the log, with line ends.
+	// line reads a line and returns the text for the log, with line endings.
 	line(text string) string
-	// end returns the outcome, when the output has ended.
+	// end returns the outcome once the output has ended.
 	end() outcome
 }
 
-// outcome is what a tool reported.
+// outcome is the result that a tool reported.
 type outcome struct {
 	summary string   // the tool's own figures
 	tests   int      // that ran
-	failed  []string // the commands that run the failed tests alone
+	failed  []string // the commands that run only the failed tests
 }
 
 // command returns the part's command for a shell in the root.
@@ -65,10 +65,11 @@ func quoted(words []string) []string {
 	return all
 }
 
-// plain are the characters that a shell does not interpret.
+// plain lists the characters that a shell does not interpret.
 const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=./:@%+,"
 
-// selected returns the named parts with what they need, in the table's order; without names, all.
+// selected returns the named parts and the parts that they need, in the table's order. Without names, it returns all
+// parts.
 func selected(all []*part, names []string) ([]*part, error) {
 	if len(names) == 0 {
 		return all, nil

@@ -34,7 +34,7 @@ func (r *shellReader) line(text string) string {
 
 func (r *shellReader) end() outcome { return r.got }
 
-// runParts runs parts on two cores and returns the output, with T for times.
+// runParts runs parts on two cores and returns the output, with T instead of times.
 func runParts(t *testing.T, parts ...*part) (text string, err error) {
 	t.Helper()
 	var out bytes.Buffer
@@ -65,7 +65,7 @@ func TestPassingParts(t *testing.T) {
 	}
 }
 
-// TestFailures checks that no way of not passing is taken for passing.
+// TestFailures checks that a part that fails in any way does not count as passed.
 func TestFailures(t *testing.T) {
 	for name, row := range map[string]struct {
 		part part
@@ -95,7 +95,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestNeeds checks that a part starts after what it needs, and fails if that did.
+// TestNeeds checks that a part starts after the parts that it needs, and fails if one of them failed.
 func TestNeeds(t *testing.T) {
 	folder := t.TempDir()
 	parts := []*part{
@@ -112,9 +112,9 @@ func TestNeeds(t *testing.T) {
 	want(t, text, "ok   user ", "did not run: it needs breaker", "did not run: it needs victim", "FAIL total: 2 of 5 parts passed")
 }
 
-// TestCores checks that parts run side by side while there are cores for them, and no more.
+// TestCores checks that as many parts run in parallel as there are cores for them, and no more.
 func TestCores(t *testing.T) {
-	// Each runs until a second one does, or one has, and fails if there are three.
+	// Each part runs until a second one is running or one has finished. It fails if three are running.
 	const script = `touch r.$$
 while [ $(ls r.* | wc -l) -lt 2 ] && ! [ -e done ]; do sleep 0.01; done
 [ $(ls r.* | wc -l) -le 2 ] && touch done && echo test
@@ -129,7 +129,8 @@ rm r.$$`
 	}
 }
 
-// TestInterrupt checks that an interrupt kills what runs, with what that started, and that this is not a success.
+// TestInterrupt checks that an interrupt kills the running parts and the processes that they started, and that this
+// does not count as success.
 func TestInterrupt(t *testing.T) {
 	var out bytes.Buffer
 	folder := t.TempDir()
@@ -154,7 +155,7 @@ func TestInterrupt(t *testing.T) {
 	want(t, out.String(), "FAIL running ", "context canceled", "FAIL next ", "did not run: interrupted", "FAIL total: 0 of 2 parts passed")
 }
 
-// TestOrphans checks that a part ends although a process that it left behind holds its output open.
+// TestOrphans checks that a part ends even if a process that it left behind keeps its output open.
 func TestOrphans(t *testing.T) {
 	begun := time.Now()
 	text, err := runParts(t, &part{name: "x", tool: shell, args: []string{"sleep 1000 & echo test"}})

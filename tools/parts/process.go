@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// result is how a part ended.
+// result is the result of a part.
 type result struct {
 	part *part
 	outcome
 	problem     string        // "": it passed
 	log         string        // the file
-	took, busy  time.Duration // busy: of the processor, without processes that nobody waited for, such as browsers that are killed
+	took, busy  time.Duration // busy is processor time, without processes that nobody waited for, such as browsers that were killed
 	interrupted bool
 }
 
@@ -64,7 +64,8 @@ func (r *runner) watch(ctx context.Context, p *part, got *result) error {
 	return err
 }
 
-// execute runs a part's command with one pipe for its output. What the command leaves running is killed with it.
+// execute runs a part's command with one pipe for its output. Processes that the command leaves running are killed
+// with it.
 func (r *runner) execute(ctx context.Context, p *part, report string, got *result, each func(string)) error {
 	output, input, err := os.Pipe()
 	if err != nil {
@@ -98,7 +99,7 @@ func (r *runner) execute(ctx context.Context, p *part, report string, got *resul
 	return err
 }
 
-// eachLine calls f for every line, however long.
+// eachLine calls f for every line, however long it is.
 func eachLine(from io.Reader, f func(string)) {
 	lines := bufio.NewReader(from)
 	for {
@@ -112,7 +113,7 @@ func eachLine(from io.Reader, f func(string)) {
 	}
 }
 
-// silent is the reader of a tool without tests: everything goes to the log.
+// silent is the reader of a tool without tests. Everything goes to the log.
 type silent struct{}
 
 func (silent) line(text string) string { return text + "\n" }

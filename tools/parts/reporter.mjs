@@ -1,5 +1,5 @@
-// A reporter for `node --test`: a line of JSON per failed top-level test, {file, name}, or per failed file, {file}; then
-// the counts of the run.
+// A reporter for `node --test`. It writes a line of JSON per failed top-level test, {file, name}, or per failed file,
+// {file}, and then the counts of the run.
 import { relative } from 'node:path'
 
 export default async function* report(events) {
@@ -9,7 +9,7 @@ export default async function* report(events) {
   }
 }
 
-/** A file that fails as a whole, such as one that cannot be imported, is reported as a test with its name. */
+/** Node reports a file that fails as a whole, such as one that cannot be imported, as a test with the file's name. */
 function failure({ file, name }) {
   const path = relative(process.cwd(), file ?? name)
   return file === undefined || name === file || name === path ? { file: path } : { file: path, name }

@@ -20,7 +20,7 @@ type runner struct {
 
 func (r *runner) logs() string { return filepath.Join(r.root, "build/parts") }
 
-// run runs parts, prints how each ended, and then the summary. The error says that one did not pass.
+// run runs parts and prints the result of each, then the summary. It returns an error if a part did not pass.
 func (r *runner) run(ctx context.Context, parts []*part) error {
 	if err := os.MkdirAll(r.logs(), 0o755); err != nil {
 		return err
@@ -36,7 +36,7 @@ func (r *runner) run(ctx context.Context, parts []*part) error {
 	return nil
 }
 
-// schedule runs parts in their order, each when what it needs has passed and there are cores for it.
+// schedule runs parts in order. Each starts once the parts that it needs have passed and there are cores for it.
 func (r *runner) schedule(ctx context.Context, parts []*part) map[string]*result {
 	ended, waiting := map[string]*result{}, slices.Clone(parts)
 	results, running, free := make(chan *result), 0, r.cores
@@ -66,7 +66,8 @@ func (r *runner) schedule(ctx context.Context, parts []*part) map[string]*result
 	return ended
 }
 
-// unmet returns "" if a part can start, "later" if something that it needs has not ended, or the part that did not pass.
+// unmet returns "" if a part can start, "later" if a part that it needs has not ended, or the name of a part that did
+// not pass.
 func unmet(p *part, ended map[string]*result) string {
 	later := ""
 	for _, name := range p.needs {

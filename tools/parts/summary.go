@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// print prints how a part ended: a line, or for a failure the log and what to do.
+// print prints the result of a part: one line or, for a failure, the log and the commands to run.
 func (r *runner) print(got *result) {
 	if got.problem == "" {
 		fmt.Fprintln(r.out, got)
@@ -25,7 +25,7 @@ func (r *runner) print(got *result) {
 	r.printRemedy(got)
 }
 
-// printRemedy prints the commands that run alone what failed.
+// printRemedy prints the commands that run only the failed tests.
 func (r *runner) printRemedy(got *result) {
 	alone := got.failed
 	if len(alone) == 0 && got.log != "" {
@@ -36,7 +36,7 @@ func (r *runner) printRemedy(got *result) {
 	}
 }
 
-// summarize prints a line per part, the commands for what failed, and the total.
+// summarize prints a line per part, the commands for the failed tests, and the total.
 func (r *runner) summarize(parts []*part, ended map[string]*result, took time.Duration) {
 	fmt.Fprintln(r.out)
 	passed, tests, busy := 0, 0, time.Duration(0)

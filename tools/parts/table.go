@@ -10,11 +10,11 @@ import (
 // build runs a program that has no tests.
 var build = tool{start: func(args []string, _ string) []string { return args }}
 
-// onServe makes the tests of the SDKs, the dashboard and the clients use `postern serve` in place of the Workers.
+// onServe makes the tests of the SDKs, the dashboard and the clients use `postern serve` instead of the Workers.
 var onServe = []string{"TEST_TARGET=serve"}
 
-// table returns the parts in the order in which they start, the longest first where they can. paths are the files of the
-// repository.
+// table returns the parts in the order in which they start, with the longest first where possible. paths are the
+// files of the repository.
 func table(paths []string) []*part {
 	return slices.Concat(builds(), []*part{
 		{name: "browser", tool: nodeTest, cores: 1, needs: built, args: []string{"test/browser/*.test.mjs"}},
@@ -39,10 +39,10 @@ func table(paths []string) []*part {
 	}, clientTests())
 }
 
-// agents are the tests of coding agents: one file at a time, because each agent uses a core.
+// agents are the tests of coding agents. They run one file at a time, because each agent uses a core.
 var agents = []string{"--test-concurrency=1", "test/agents/*.test.mjs"}
 
-// builds are what the tests need.
+// builds are the builds that the tests need.
 func builds() []*part {
 	return []*part{
 		{name: "catalog", tool: build, args: []string{"./build.sh", "catalog"}, cores: 1},
@@ -61,7 +61,7 @@ var (
 	clients = append(slices.Clone(built), "build-clients")
 )
 
-// clientTests are those of the client libraries.
+// clientTests are the tests of the client libraries.
 func clientTests() []*part {
 	return []*part{
 		{name: "client-ts", tool: nodeTest, cores: 0.5, needs: clients, args: []string{"clients/ts/test/*.test.mjs"}},
@@ -86,8 +86,8 @@ func race() []string {
 	return []string{"-race"}
 }
 
-// packages returns the main module's packages with tests, as arguments of the go command, without those in folders that are
-// parts of their own.
+// packages returns the main module's packages with tests, as arguments of the go command, except those in folders
+// that are separate parts.
 func packages(paths []string, except ...string) (all []string) {
 	modules := []string{}
 	for _, file := range paths {
@@ -106,10 +106,10 @@ func packages(paths []string, except ...string) (all []string) {
 	return slices.Compact(all)
 }
 
-// allAgents makes the tests of agents run all of them, and all their cases.
+// allAgents makes the agent tests run all agents and all their cases.
 var allAgents = []string{"AGENTS=codex,claude,opencode,pi"}
 
-// longForms returns the full forms of what table has in short. CONTRIBUTING.md says what each covers.
+// longForms returns the long versions of parts that table shortens. CONTRIBUTING.md says what each covers.
 func longForms() []*part {
 	return []*part{
 		{name: "sim", tool: goTest, cores: 2, args: []string{"./test/sim", "-seeds", "10000", "-timeout", "0"}},

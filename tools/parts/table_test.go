@@ -9,7 +9,7 @@ import (
 	"github.com/postern-ai/postern/tools/internal/repo"
 )
 
-// TestTableIsComplete checks that every test of the repository is in a part.
+// TestTableIsComplete checks that every test in the repository belongs to a part.
 func TestTableIsComplete(t *testing.T) {
 	root, err := repo.Root()
 	if err != nil {
@@ -42,7 +42,8 @@ func isTest(file string) bool {
 	return strings.HasSuffix(name, "_test.go") || strings.HasSuffix(name, ".test.mjs") || strings.HasPrefix(name, "test_") && strings.HasSuffix(name, ".py")
 }
 
-// runs reports whether a part runs a test file, for the Workers where it could be for either.
+// runs reports whether a part runs a test file. If the file could test either host, only a run against the Workers
+// counts.
 func runs(p *part, file string) bool {
 	inside, ok := strings.CutPrefix(file, p.dir+"/")
 	if p.dir == "" {
@@ -59,7 +60,7 @@ func runs(p *part, file string) bool {
 			matched, _ := path.Match(pattern, inside)
 			return matched
 		})
-	default: // pytest finds its files itself
+	default: // pytest finds its own files
 		return p.dir == "clients/python" && path.Dir(inside) == "tests"
 	}
 }

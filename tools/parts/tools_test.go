@@ -23,7 +23,7 @@ func write(t *testing.T, files map[string]string) string {
 	return folder
 }
 
-// runTool runs a part in a folder with files. It returns the log and the result.
+// runTool runs a part in a folder with the given files. It returns the log and the result.
 func runTool(t *testing.T, p *part, files map[string]string) (log string, got *result) {
 	t.Helper()
 	r := &runner{root: write(t, files)}
@@ -85,7 +85,7 @@ func TestGoTestTimeout(t *testing.T) {
 	want(t, log, "seen", "panic: test timed out")
 }
 
-// useNode puts the checkout's Node first in PATH, as make does, and returns the reporter.
+// useNode puts the checkout's Node first in PATH, as make does, and returns the path of the reporter.
 func useNode(t *testing.T) (reporter string) {
 	t.Helper()
 	tools, err := filepath.Abs("../../.tools/bin")
@@ -116,7 +116,7 @@ test('skipped', { skip: true }, () => {})`,
 	want(t, log, "seen", "seen too", "the whole file")
 }
 
-// TestNodeTestWithoutFiles checks that a pattern that matches no file is a failure: Node takes it for a success.
+// TestNodeTestWithoutFiles checks that a pattern that matches no file is a failure. Node considers it a success.
 func TestNodeTestWithoutFiles(t *testing.T) {
 	reporter := useNode(t)
 	_, got := runTool(t, &part{name: "x", tool: nodeTest, args: []string{"*.test.mjs"}}, map[string]string{"tools/parts/reporter.mjs": reporter})

@@ -1,6 +1,6 @@
-// Package pretty takes the place of github.com/tidwall/pretty in core.wasm, where it returns every text as it is. gjson
-// imports that package for two modifiers of paths, @pretty and @ugly, which the core does not use, and it imports
-// encoding/json, and so fmt and reflect.
+// Package pretty replaces github.com/tidwall/pretty in core.wasm. It returns every text unchanged. gjson imports the
+// original for two path modifiers, @pretty and @ugly, which the core does not use. The original imports
+// encoding/json, and therefore fmt and reflect.
 package pretty
 
 // Options has the fields that gjson sets. They have no effect.

@@ -25,7 +25,7 @@ func (p place) String() string {
 }
 
 // functions lists the functions of a Go file: declarations, and function literals outside them. A literal inside a
-// declaration is a part of it.
+// declaration is part of the declaration.
 func functions(f repo.File) ([]place, error) {
 	files := token.NewFileSet()
 	parsed, err := parser.ParseFile(files, f.Path, f.Text, parser.SkipObjectResolution)

@@ -1,4 +1,4 @@
-// Command ratchets measures the sources and compares the numbers with tools/ratchets.json, whose numbers may only
+// Command ratchets measures the sources and compares the numbers with those in tools/ratchets.json, which may only
 // decrease:
 //
 //	ratchets                     fails if a number is larger than in the file
@@ -8,8 +8,8 @@
 // Long functions have more than 40 lines (tests: 80). Repeated lines are copies of at least 6 consecutive lines. Lengths in
 // TypeScript and JavaScript are limited by Biome.
 //
-// The largest state of an exchange is not measured here because that needs a run: the tests of test/explore limit it by
-// a constant, which is lowered by hand.
+// The largest state of an exchange is not measured here because that requires a run. The tests in test/explore limit
+// it with a constant, which is lowered manually.
 package main
 
 import (
@@ -27,7 +27,7 @@ import (
 )
 
 // ratchet is a measure's entry in the file. Reason explains the last increase and is removed when the value shrinks.
-// Files has each file's contribution to a sum, to find the cause of an increase.
+// Files has each file's contribution to a sum, which helps find the cause of an increase.
 type ratchet struct {
 	Value  int            `json:"value"`
 	Reason string         `json:"reason,omitempty"`
@@ -77,7 +77,7 @@ func run(root string, write bool, loosen string, out io.Writer) error {
 	return errors.Join(update(stored, measures, loosen, out), save(file, stored))
 }
 
-// check compares the measures with the file, and prints every difference with the places that cause it.
+// check compares the measures with the file and prints every difference, with the places that cause it.
 func check(stored map[string]ratchet, measures []measure, out io.Writer) error {
 	differences := len(unknown(stored, measures))
 	for _, m := range measures {
@@ -88,7 +88,7 @@ func check(stored map[string]ratchet, measures []measure, out io.Writer) error {
 		case m.value > limit.Value:
 			blame(m, limit, out)
 		case m.value < limit.Value:
-			// Not a failure: two changes that each keep the number may improve it together.
+			// This is not a failure, because two changes that each keep the number may improve it together.
 			fmt.Fprintf(out, "%s improved: %d, was %d. Update %s: run make ratchets\n", m.name, m.value, limit.Value, ratchetsFile)
 			continue
 		default:

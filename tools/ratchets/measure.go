@@ -10,7 +10,7 @@ import (
 
 const (
 	longCode = 40 // maximum lines of a function, about a screen
-	longTest = 80 // the same for tests, which are often long sequences
+	longTest = 80 // the same for tests, which often are long sequences
 )
 
 // measure is a number that must not increase, with the places that it measures, longest first.
@@ -51,7 +51,8 @@ func measureAll(files []repo.File) ([]measure, error) {
 	return slices.Concat(ofCode, ofTests, measurePython("pythonCode", code, longCode), measurePython("pythonTests", tests, longTest)), nil
 }
 
-// measurePython measures the lengths of Python. Biome limits those of TypeScript and JavaScript: see biome.json.
+// measurePython measures the lengths of Python. Biome limits the lengths of TypeScript and JavaScript (see
+// biome.json).
 func measurePython(group string, files []repo.File, long int) []measure {
 	var all, whole []place
 	for _, f := range files {

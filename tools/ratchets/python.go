@@ -9,10 +9,10 @@ import (
 
 var pythonDef = regexp.MustCompile(`^( *)(?:async )?def (\w+)`)
 
-// pythonFunctions lists the functions of a Python file. A function inside another is a part of it.
+// pythonFunctions lists the functions of a Python file. A nested function is part of the outer one.
 func pythonFunctions(f repo.File) (found []place) {
 	indent, open := 0, false // of the last function; open: it may have more lines
-	quoted := false          // in a string of several lines
+	quoted := false          // in a multi-line string
 	for i, text := range strings.Split(string(f.Text), "\n") {
 		inString := quoted
 		quoted = quoted != (strings.Count(text, `"""`)%2 == 1)

@@ -1,5 +1,5 @@
-// Command reference writes docs/clients/reference/go.md from the doc comments of clients/go. An exported name
-// without a comment, or in a file without a section, is an error.
+// Command reference writes docs/clients/reference/go.md from the doc comments of clients/go. It is an error if an
+// exported name has no comment, or if its file has no section.
 package main
 
 import (

@@ -24,7 +24,7 @@ Every error type also has the method ` + "`Error`" + `, and most have ` + "`Unwr
 
 `
 
-// conventional are methods that every reader knows.
+// conventional lists methods that every reader knows.
 var conventional = []string{"Error", "Unwrap", "String", "GoString", "MarshalJSON"}
 
 // page is a reference that is being written.
@@ -111,7 +111,7 @@ func (p *page) of(s section, all []entry) []entry {
 	return found
 }
 
-// entries returns all exported names. A type has its constants and methods with it.
+// entries returns all exported names. A type's entry includes its constants and methods.
 func (p *page) entries() []entry {
 	found := p.values(p.pkg.Consts)
 	found = append(found, p.values(p.pkg.Vars)...)

@@ -17,8 +17,8 @@ var (
 	scheme = regexp.MustCompile(`^[a-z]+:`)
 )
 
-// broken returns the links in Markdown that lead nowhere on a code host: to a file that does not exist beside the document,
-// or to a heading that its document does not have.
+// broken returns the links in Markdown that lead nowhere on a code host, because the file or the heading does not
+// exist.
 func broken(known names, files []repo.File) []string {
 	headings := map[string][]markdown.Heading{}
 	for _, f := range files {
@@ -42,7 +42,7 @@ func broken(known names, files []repo.File) []string {
 	return found
 }
 
-// fault returns why a link leads nowhere, or "". A link to another site passes.
+// fault returns why a link leads nowhere, or "". Links to other sites pass.
 func fault(known names, headings map[string][]markdown.Heading, from, target string) string {
 	if scheme.MatchString(target) {
 		return ""

@@ -1,6 +1,7 @@
-// Command references finds file names in Markdown and comments that match no file of the repository. A name is resolved
-// from the root, from the file that mentions it, and as the end of any path; * is a wildcard within a name. Names that
-// git ignores belong to generated files and pass. Links in Markdown must lead to a file, and to a heading of it.
+// Command references finds file names in Markdown and comments that match no file in the repository. A name is
+// resolved from the root, from the file that mentions it, and as the end of any path. * is a wildcard within a name.
+// Names that git ignores belong to generated files and pass. Links in Markdown must lead to an existing file and
+// heading.
 package main
 
 import (
@@ -17,8 +18,8 @@ import (
 	"github.com/postern-ai/postern/tools/internal/repo"
 )
 
-// excluded are files that may have dangling references: docs/reference/cli.md has what the program prints, with names of users'
-// files. An entry without dangling references is an error.
+// excluded lists files that may have dangling references. docs/reference/cli.md has the program's output, with names
+// of users' files. An entry without dangling references is an error.
 var excluded = []string{"docs/reference/cli.md"}
 
 func main() {
@@ -131,7 +132,7 @@ func ignored(root string, all []reference) (map[string]bool, error) {
 	return found, err
 }
 
-// names are the paths of the repository's files and folders; tails are all ends of these paths.
+// names are the paths of the repository's files and folders, and tails are all ends of these paths.
 type names struct {
 	paths []string // files and folders
 	tails map[string]bool

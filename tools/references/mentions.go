@@ -63,7 +63,7 @@ func named(word string, quoted bool, isTop func(string) bool) bool {
 	return quoted && deeper && isTop(top)
 }
 
-// prose returns a file's prose by line: the lines of Markdown, the comments of other files.
+// prose returns a file's prose by line: the lines of a Markdown file, or the comments of any other file.
 func prose(f repo.File) []mention {
 	switch path.Ext(f.Path) {
 	case ".md":

@@ -1,4 +1,5 @@
-// Archives and checksums that depend on nothing but the files' content: sorted, with one time, owner and mode. Needs GNU tar.
+// Creates archives and checksums that depend only on the files' contents. Entries are sorted and have the same time,
+// owner and mode. Needs GNU tar.
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -30,7 +31,7 @@ export function writeChecksums(folder) {
   writeFileSync(join(folder, CHECKSUMS), lines.join(''))
 }
 
-/** Returns the names that two files of checksums do not share with the same hash. */
+/** Returns the names that do not have the same hash in both checksum files. */
 export function differences(one, other) {
   const read = (text) => new Map(text.split('\n').flatMap((line) => (line ? [line.split(/\s+/).reverse()] : [])))
   const [left, right] = [read(one), read(other)]

@@ -1,7 +1,7 @@
 // Builds a release of the checked-out commit into build/release: node tools/release/main.mjs [--verify]
 // `make release` runs it, with the tools in PATH.
 //
-// VERSION replaces the version that the tag gives. --verify builds the commit again, in a clone in another folder, and
+// VERSION replaces the version from the tag. --verify builds the commit again, in a clone in another folder, and
 // fails if any file differs.
 import { execFileSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -16,8 +16,8 @@ import { checkChangelog, checkVersion, dockerfile, PLATFORMS } from './version.m
 const ROOT = join(import.meta.dirname, '../..')
 const OUT = join(ROOT, 'build/release')
 const WORK = join(ROOT, 'build/release.work')
-const GENERATED = ['build/core.wasm', 'server/corewasm/core.wasm'] // built again, whatever their age
-/** Folders of which everything is built again, except what git has. */
+const GENERATED = ['build/core.wasm', 'server/corewasm/core.wasm'] // rebuilt, whatever their age
+/** Folders in which everything is rebuilt, except files in git. */
 const BUILT = ['control/web/dist', 'control/web/docsite']
 const SITE = ['build/docs', 'build/docs.json']
 
@@ -26,7 +26,7 @@ const output = (command, ...args) => execFileSync(command, args, { cwd: ROOT, en
 const run = (command, args, env) =>
   execFileSync(command, args, { cwd: ROOT, stdio: ['ignore', 2, 2], env: { ...process.env, ...env } })
 
-/** Returns the version and the time of the commit. A checkout with changes is no release. */
+/** Returns the version and the time of the commit. Throws if the checkout has changes. */
 function identify() {
   const changes = output('git', 'status', '--porcelain')
   if (changes !== '') throw new Error(`commit or remove these first:\n${changes}`)
@@ -50,12 +50,12 @@ function clear() {
 
 /** Compiles `postern` for all platforms and returns the paths of the binaries. */
 function compile(version) {
-  run('./build.sh', ['core']) // with tools for this machine
+  run('./build.sh', ['core']) // which also provides tools for this machine
   run('./build.sh', ['docs'])
   return PLATFORMS.map(({ os, arch }) => {
     const binary = join(WORK, `postern-${version}-${os}-${arch}`, 'postern')
     mkdirSync(join(binary, '..'))
-    // Go's own stamp of the commit depends on the tags that a clone has.
+    // Go's own commit stamp depends on the tags in a clone.
     run('./build.sh', ['postern'], {
       VERSION: version,
       GOOS: os,
@@ -100,7 +100,7 @@ function archive(binaries, modules, epoch) {
   }
 }
 
-/** Packs the client libraries. An sdist of Python has the times of its build, so it is packed again. */
+/** Packs the client libraries. A Python sdist contains build times, so it is repacked. */
 function packClients(epoch) {
   const name = `postern-clients-${read('clients/VERSION').trim()}`
   const folder = join(WORK, name)
@@ -114,7 +114,7 @@ function packClients(epoch) {
   pack(WORK, name, join(OUT, `${name}.tar.gz`), epoch)
 }
 
-/** Returns the versions of the tools that decide the bytes of a release. */
+/** Returns the versions of the tools that determine the bytes of a release. */
 function toolchain() {
   const first = (...command) => output(...command).split('\n')[0]
   const python = 'import setuptools, wheel; print("setuptools", setuptools.__version__, "wheel", wheel.__version__)'
@@ -144,16 +144,16 @@ function release({ version, epoch }) {
 }
 
 /**
- * Builds the commit again in a clone and compares the checksums. The clone shares the tools, which are pinned, but not Go's
- * cache, which would return what the first build has compiled. npm's packages are copied: esbuild names files by paths, too,
- * and follows links.
+ * Builds the commit again in a clone and compares the checksums. The clone shares the tools, which are pinned, but
+ * not Go's cache, which would return the results of the first build. npm's packages are copied, because esbuild also
+ * names files by their paths and follows links.
  */
 function verify({ version }) {
   const clone = mkdtempSync(join(tmpdir(), 'postern-release-'))
   try {
     run('git', ['clone', '--quiet', '--no-hardlinks', ROOT, clone])
     run('git', ['-C', clone, 'checkout', '--quiet', '--detach', output('git', 'rev-parse', 'HEAD')])
-    writeFileSync(join(clone, '.git/info/exclude'), '/.tools\n') // a link, which .gitignore takes for a file
+    writeFileSync(join(clone, '.git/info/exclude'), '/.tools\n') // a link, which .gitignore considers a file
     symlinkSync(join(ROOT, '.tools'), join(clone, '.tools'))
     run('cp', ['-a', join(ROOT, 'node_modules'), clone])
     run('cp', ['-a', join(ROOT, 'site/node_modules'), join(clone, 'site')])

@@ -1,4 +1,4 @@
-// The license texts of what `postern` contains, which the archives carry.
+// The license texts of the software in `postern`, which the archives include.
 import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-// What a release consists of: its archives, checksums, bill of materials, notices and version.
+// Tests of the parts of a release: archives, checksums, bill of materials, notices and version.
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
 import {
@@ -34,7 +34,7 @@ function write(files) {
   return made
 }
 
-/** Packs the folder x in a new folder with files, and returns the archive's bytes. */
+/** Creates a new folder with files, packs its folder x, and returns the archive's bytes. */
 function packed(files, change = () => {}) {
   const made = write(files)
   change(made)
@@ -85,7 +85,7 @@ test('differences are files with other contents and files that one side lacks', 
   assert.deepEqual(differences('1  a\n2  b\n3  c\n', '1  a\n9  b\n4  d\n'), ['b', 'c', 'd'])
 })
 
-/** A list as cyclonedx-gomod writes it, of a binary with the given modules. */
+/** A list in cyclonedx-gomod's format, for a binary with the given modules. */
 function list(...modules) {
   const links = [{ type: 'vcs', url: 'https://example.com' }]
   return {
@@ -162,7 +162,7 @@ test('the container file names the version', () => {
   assert.throws(() => dockerfile('FROM scratch\n', 'v1.2.3'), /no line/)
 })
 
-/** Runs the release in a repository that has only its scripts and a changelog. */
+/** Runs the release in a repository that contains only its scripts and a changelog. */
 function release(change) {
   const made = write({ 'CHANGELOG.md': '## [Unreleased]\n' })
   const git = (...args) =>

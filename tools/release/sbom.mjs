@@ -11,15 +11,15 @@ export function modulesOf(tool, binary, version) {
 }
 
 /**
- * Joins the lists of all platforms into one, and adds what they lack. What depends on the machine or on the platform is
- * left out, and so are links to the project's own repository.
+ * Merges the lists of all platforms and adds missing components. It leaves out anything that depends on the machine
+ * or the platform, and links to the project's own repository.
  * @param {object[]} lists of modulesOf
  * @param {object[]} others further components, each with bom-ref
  * @param {number} epoch time of the release, in seconds
  */
 export function join(lists, others, epoch) {
   const [first] = lists
-  const { compositions: _, ...rest } = first // says that the list is complete, which the others change
+  const { compositions: _, ...rest } = first // says that the list is complete, which is no longer true with the other components
   const { externalReferences: __, ...component } = first.metadata.component
   const root = component['bom-ref']
   const components = byRef([...lists.flatMap((list) => list.components), ...others], 'bom-ref')

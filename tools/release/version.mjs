@@ -1,4 +1,5 @@
-// What a release's version decides: the names of its files, and which text describes it.
+// The parts of a release that depend on its version: the names of its files, and the changelog section that describes
+// it.
 
 /** The platforms that have an archive, as Go names them. */
 export const PLATFORMS = [

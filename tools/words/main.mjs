@@ -6,8 +6,8 @@ import { pieces } from './pieces.mjs'
 import { findings } from './rules.mjs'
 
 /**
- * Text that is data: the rules' own examples, golden files, captured wire formats, licences, and the references of the
- * clients, which are made from comments.
+ * Text that is data: the rules' own examples, golden files, captured wire formats, licenses, and the references of
+ * the clients, which are generated from comments.
  */
 const SKIPPED =
   /^tools\/words\/|^docs\/clients\/reference\/|(^|\/)(dist|fuzz|wire|golden)\/|^LICENSE|worker-configuration\.d\.ts$|^core\/jsontext\/testdata\//

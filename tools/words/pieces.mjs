@@ -1,4 +1,5 @@
-// Splits a file into pieces of text that a reader meets: paragraphs of documents, strings of the interface, comments.
+// Splits a file into the pieces of text that people read: paragraphs of documents, strings of the interface, and
+// comments.
 import { extname } from 'node:path'
 import { lex } from './lexer.mjs'
 
@@ -6,11 +7,11 @@ import { lex } from './lexer.mjs'
 const THREE_WORDS = /[A-Za-z…][a-z']*,? [a-z'…]+,? [A-Za-z'…]+/
 /** Strings that start like code, markup or a wire format. */
 const CODE = /^\s*[{[<]|^[A-Z]+ \/|^SELECT |^data:|=>/
-/** Verbs of a format in a row: two different words, not one repeated. */
+/** Consecutive format verbs, which stand in for two different words, not a repeated one. */
 const VERBS = /%[a-z](?: %[a-z])+/g
 const TEXT_ATTRIBUTE = /\b(?:title|placeholder|label|help|hint|text|name|empty|aria-label|confirm|action)="([^"]*)"/g
 
-/** Inline code, addresses and tags are no prose; line breaks stay, so that line numbers hold. */
+/** Inline code, addresses and tags are not prose. Line breaks are kept, so that line numbers stay correct. */
 function mask(text) {
   return text
     .replace(/```[\s\S]*?```/g, (code) => code.replace(/[^\n]/g, ''))
@@ -53,7 +54,7 @@ function openapi(text) {
   return found
 }
 
-/** Lines that begin with a mark, such as "#", joined to paragraphs. */
+/** Lines that begin with a mark, such as "#", joined into paragraphs. */
 function marked(text, mark, kind) {
   const lines = text.split('\n').map((line) => {
     const m = mark.exec(line)
@@ -99,7 +100,7 @@ function strings(tokens, kind) {
   return found
 }
 
-/** Text of tests is read by developers only, like comments. */
+/** Only developers read the text of tests, like comments. */
 const isTest = (file) => /_test\.go$|\.test\.mjs$|(^|\/)(test|testdata|conformance)\//.test(file)
 
 /** Files whose strings imitate the words of others. */

@@ -4,9 +4,9 @@ import { readFileSync } from 'node:fs'
 import writeGood from 'write-good'
 
 /**
- * A row of the house list. match: a regular expression for whole words, in which a space stands for any white space;
- * instead: advice; in: kinds of text ("prose", "interface", "comment", "dashboard"), all if absent; bad and good:
- * an example of each for the tests.
+ * A row of the house list. match is a regular expression for whole words, in which a space matches any white space.
+ * instead is the advice. in lists kinds of text ("prose", "interface", "comment", "dashboard"), with all kinds as the
+ * default. bad and good are examples for the tests.
  */
 export const house = JSON.parse(readFileSync(new URL('house.json', import.meta.url), 'utf8'))
 
@@ -17,7 +17,7 @@ const compiled = house.map((rule) => ({
 
 /** A reference needs "is set", "only", "too many" and "so", so these checks are off. */
 const WRITE_GOOD = { passive: false, adverb: false, weasel: false, so: false, eprime: false }
-/** Terms of the field that write-good takes for wordy ones, and placeholders for code. */
+/** Technical terms that write-good considers wordy, and placeholders for code. */
 const TERMS = /^(minimum|maximum|multiple|code|link|…)/i
 const MAX_WORDS = 32
 
@@ -39,7 +39,7 @@ function* houseFindings(piece, file) {
 }
 
 function* writeGoodFindings(piece) {
-  // On one line: write-good does not look for phrases across line breaks.
+  // On one line, because write-good does not find phrases across line breaks.
   for (const s of writeGood(piece.text.replaceAll('\n', ' '), WRITE_GOOD)) {
     const words = piece.text.substr(s.index, s.offset)
     if (TERMS.test(words)) continue
@@ -56,7 +56,7 @@ function* longSentences(piece) {
 }
 
 /**
- * What the rules find in one piece of a file's text.
+ * Returns the findings of the rules in one piece of a file's text.
  * @returns {{line: number, words: string, advice: string}[]}
  */
 export function findings(piece, file) {

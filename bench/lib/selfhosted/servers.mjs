@@ -10,7 +10,10 @@ const KEYS = 64
 const START_TIMEOUT_MS = 30_000
 const POLL_MS = 2
 
-/** Builds the programs besides build/postern, which `./build.sh postern` makes: the wasm engine needs the core in it. */
+/**
+ * Builds the programs except build/postern, which `./build.sh postern` builds because the wasm engine needs the
+ * embedded core.
+ */
 export async function build() {
   const programs = {
     upstream: './bench/upstream',
@@ -39,7 +42,7 @@ async function printing(program, ...args) {
 export const startUpstream = () => printing('upstream')
 export const startReverseProxy = (upstream) => printing('reverseproxy', upstream.url)
 
-/** Postern with everything on: log lines go to a file, and the second listener serves the metrics. */
+/** Postern with everything enabled. Log lines go to a file, and the second listener serves the metrics. */
 export async function startPostern(name, upstream, args = []) {
   const data = join(OUT, `data-${name}`)
   rmSync(data, { recursive: true, force: true })
@@ -59,7 +62,10 @@ export async function startPostern(name, upstream, args = []) {
   return { child, url, data, headers: '' }
 }
 
-/** Creates a project with every check on, and keys, through the admin API. A cache for 0 seconds is off. */
+/**
+ * Creates a project with every check enabled, and its keys, through the admin API. A cache time of 0 seconds turns the
+ * cache off.
+ */
 export async function seed(postern, { cacheTtlSeconds = 3600 } = {}) {
   const admin = async (method, path, body) => {
     const headers = { authorization: `Bearer ${ADMIN_TOKEN}`, 'content-type': 'application/json' }
@@ -86,7 +92,7 @@ export async function seed(postern, { cacheTtlSeconds = 3600 } = {}) {
   return postern
 }
 
-/** A free port. Another program could take it before the server does; the start then fails. */
+/** A free port. If another program takes it before the server does, the start fails. */
 export function freePort() {
   return new Promise((resolve) => {
     const probe = createServer().listen(0, '127.0.0.1', () => {
@@ -96,7 +102,7 @@ export function freePort() {
   })
 }
 
-/** Portkey's gateway as it ships. Its errors are figures of the table. */
+/** Portkey's gateway as it ships. Its errors are figures in the table. */
 export async function startPortkey(upstream) {
   const port = await freePort()
   const script = join(BENCH, 'portkey/node_modules/@portkey-ai/gateway/build/start-server.js')

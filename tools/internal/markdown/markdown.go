@@ -1,4 +1,5 @@
-// Package markdown reads what the tools need of Markdown documents: their lines outside of code blocks, and their headings.
+// Package markdown reads the parts of Markdown documents that the tools need: the lines outside code blocks, and the
+// headings.
 package markdown
 
 import (
@@ -14,13 +15,13 @@ var (
 	label   = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 )
 
-// Line is a line of a document. Number counts from 1.
+// Line is a line of a document. Number starts at 1.
 type Line struct {
 	Number int
 	Text   string
 }
 
-// Unfenced returns the lines of a document outside of its code blocks.
+// Unfenced returns the lines of a document outside its code blocks.
 func Unfenced(text string) []Line {
 	var found []Line
 	open := ""
@@ -37,7 +38,8 @@ func Unfenced(text string) []Line {
 	return found
 }
 
-// Heading is a heading of a document. Level is 1 for a title. Text is its Markdown. Anchor is what a code host makes of it.
+// Heading is a heading of a document. Level is 1 for a title. Text is its Markdown. Anchor is the anchor that a code
+// host generates.
 type Heading struct {
 	Line   int
 	Level  int
@@ -45,7 +47,8 @@ type Heading struct {
 	Anchor string
 }
 
-// Headings returns the headings of a document. An anchor is the heading in lower case with hyphens, numbered if it repeats.
+// Headings returns the headings of a document. An anchor is the heading in lowercase with hyphens, and with a number
+// if it repeats.
 func Headings(text string) []Heading {
 	var found []Heading
 	times := map[string]int{}

@@ -1,4 +1,4 @@
-// Package repo reads the repository's files, tracked or not ignored by git, for the repository checks.
+// Package repo reads the repository's files that git tracks or does not ignore, for the repository checks.
 package repo
 
 import (
@@ -41,7 +41,7 @@ func Paths(root string) ([]string, error) {
 	return slices.Compact(paths), nil
 }
 
-// Read reads the files whose paths wanted accepts.
+// Read reads the files whose paths the function wanted accepts.
 func Read(root string, paths []string, wanted func(path string) bool) ([]File, error) {
 	var files []File
 	for _, path := range paths {

@@ -23,7 +23,7 @@ func New(t *testing.T, files map[string]string) string {
 	return root
 }
 
-// Write writes a file of a repository and creates its parent directories.
+// Write writes a file in a repository and creates its parent directories.
 func Write(t *testing.T, root, path, text string) {
 	t.Helper()
 	file := filepath.Join(root, path)

@@ -23,7 +23,7 @@ def checked_headers(source: str, headers: object) -> Mapping[str, str]:
     """Headers with lowercase names; if two names differ only in case, the last one counts.
 
     Args:
-        source: What set them, as it is named in errors: an option or a hook.
+        source: The option or hook that set them, as named in errors.
     """
     checked: dict[str, str] = {}
     for name, value in _items(source, headers):

@@ -62,15 +62,15 @@ def verify_webhook(
     A repeated delivery has the same `id`, so skip the IDs that you have seen.
 
     Args:
-        body: The body as it arrived, before any JSON parser: at most 1 MiB. Of its signatures, 16 are compared.
+        body: The body as it arrived, before any JSON parser, at most 1 MiB. At most 16 signatures are compared.
         headers: The headers of the request.
-        secret: The webhook's secret, or several of which any may have signed (POSTERN_WEBHOOK_SECRET, with spaces or
-            commas between them).
-        tolerance_ms: How far the time of sending may be from now, in milliseconds.
+        secret: The webhook's secret, or several, any of which may have signed the delivery (POSTERN_WEBHOOK_SECRET,
+            separated by spaces or commas).
+        tolerance_ms: How far the delivery's time may be from the current time, in milliseconds.
 
     Raises:
-        WebhookVerificationError: The webhook was not sent by the gateway, or not now.
-        ConfigurationError: The secret is missing or invalid, or the body is no text.
+        WebhookVerificationError: The webhook was not sent by the gateway, or its time is out of tolerance.
+        ConfigurationError: The secret is missing or invalid, or the body is not text.
     """
     signers = _signers(secret)
     tolerance_ms = check_tolerance(tolerance_ms)

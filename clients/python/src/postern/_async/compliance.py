@@ -42,14 +42,14 @@ class AsyncCompliance:
         can then check offline.
 
         Args:
-            type: The kind of data; the gateway's default is `audit`.
-            from_: A date, or a time in RFC 3339; inclusive.
-            to: As `from_`; exclusive.
+            type: The kind of data. The gateway's default is `audit`.
+            from_: A date or an RFC 3339 time, inclusive.
+            to: Like `from_`, but exclusive.
             limit: Lines per page, 1 to 500.
             after: The `next` of an earlier page.
 
         Raises:
-            ConflictError: Entries were pruned meanwhile. Start again.
+            ConflictError: Entries were pruned in the meantime. Start again.
         """
         params = given(type=type, from_=from_, to=to, limit=limit, after=after)
         options = CallOptions(timeout_ms, retries, headers=headers, query=query)

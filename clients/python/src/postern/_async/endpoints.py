@@ -38,8 +38,8 @@ class AsyncEndpoints:
             path: The path as it is sent, such as `/v1/models`, without a query.
             timeout_ms: Time for one attempt, in milliseconds.
             retries: How often a failed attempt is repeated.
-            headers: Further headers.
-            query: Parameters of the query.
+            headers: Additional headers.
+            query: Query parameters.
 
         Raises:
             InvalidResponseError: The response is not JSON.
@@ -69,10 +69,10 @@ class AsyncEndpoints:
             body: A JSON value; None sends no body.
             timeout_ms: Time for one attempt, in milliseconds.
             retries: How often a failed attempt is repeated.
-            idempotency: True sends an idempotency key; a text is your own key. That of the client does not count.
+            idempotency: True sends an idempotency key. A string is your own key. The client's setting does not apply.
             governor: Tightens the project's Governor for this request.
-            headers: Further headers.
-            query: Parameters of the query.
+            headers: Additional headers.
+            query: Query parameters.
 
         Raises:
             InvalidResponseError: The response is not JSON.

@@ -99,11 +99,11 @@ class AsyncModels:
         """Registers a model, which becomes `pending`.
 
         Args:
-            model: A name, an alias or `provider/name` of the catalog.
-            owner: Who answers for the model's use.
+            model: A name, an alias or `provider/name` from the catalog.
+            owner: Who is responsible for the model's use.
             data_classes: Classes of data that may be sent to the model.
-            retention: How long the provider keeps what it gets.
-            review_date: A date, or a time in RFC 3339.
+            retention: How long the provider keeps the data it receives.
+            review_date: A date or an RFC 3339 time.
         """
         params, options = taken(locals(), nullable=True)
         return await self._transport.call(_calls.create_model(params, options))
@@ -171,7 +171,7 @@ class AsyncModels:
             version: The `version` that the change is based on; 0 for a model without an entry.
             keys: IDs of the gateway keys that may use a `restricted` model.
             sunset_at: When a `deprecated` model will be retired.
-            successor: The model to use in its place; None removes it.
+            successor: The model to use instead; None removes it.
         """
         params = {
             **given(to=to, version=version, keys=keys),

@@ -151,7 +151,7 @@ class AsyncParsedChatStream(AsyncChatStream, Generic[T]):
         """Reads to the end and returns the result of `schema`; None if the completion has tool calls but no text.
 
         Raises:
-            OutputValidationError: The answer is not JSON, or `schema` rejected it.
+            OutputValidationError: The output is not JSON, or `schema` rejected it.
         """
         return (await self.final()).data
 
@@ -159,7 +159,7 @@ class AsyncParsedChatStream(AsyncChatStream, Generic[T]):
         """Reads to the end and returns the complete result with `data`.
 
         Raises:
-            OutputValidationError: The answer is not JSON, or `schema` rejected it.
+            OutputValidationError: The output is not JSON, or `schema` rejected it.
         """
         check: Any = self._state.check
         return parsed(await self._whole(), check)

@@ -47,8 +47,8 @@ class AsyncViolations:
 
         Args:
             key: ID of an API key.
-            from_: A date, or a time in RFC 3339; inclusive.
-            to: As `from_`; exclusive.
+            from_: A date or an RFC 3339 time, inclusive.
+            to: Like `from_`, but exclusive.
             limit: The size of a page, 1 to 100.
             after: The `next` of an earlier page.
         """
