@@ -95,7 +95,7 @@ type failure struct {
 	did               string // pattern for the provider's behavior in the details; "": no details
 }
 
-// summary is the message in formats that have only one. DID is a placeholder for the provider and its behavior.
+// summary returns the message in formats that have only one. DID is a placeholder for the provider and its behavior.
 func (f *failure) summary() string {
 	if f.did == "" {
 		return f.text

@@ -34,7 +34,7 @@ func rowOf(key string, value []byte) jsonObject {
 	return jsonObject{"key": key, "value": base64.StdEncoding.EncodeToString(value)}
 }
 
-// storedDocument is a document as the Directory stores it.
+// storedDocument returns a document as the Directory stores it.
 func storedDocument(value []byte) []byte {
 	var w abi.Writer
 	w.Uint(1)

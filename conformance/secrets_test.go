@@ -189,7 +189,7 @@ func (v *secretSite) serve(w http.ResponseWriter, r *http.Request) {
 	v.answer(w)
 }
 
-// receiveAlert is the webhook that receives alerts.
+// receiveAlert handles the webhook that receives alerts.
 func (v *secretSite) receiveAlert(_ http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	v.detector.mu.Lock()

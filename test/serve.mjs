@@ -1,5 +1,5 @@
-// Runs `postern serve` on a data directory, with SQLite. TEST_TARGET=serve makes the SDK and browser tests use it in
-// place of the Workers.
+// Runs `postern serve` on a data directory, with SQLite. TEST_TARGET=serve makes the SDK and browser tests use it
+// instead of the Workers.
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
@@ -44,7 +44,7 @@ export async function startServe(data, variables, port) {
       POSTERN_OPS_LISTEN: 'off',
     },
   })
-  process.on('exit', () => child.kill('SIGKILL')) // also when the test file fails before its tests run
+  process.on('exit', () => child.kill('SIGKILL')) // even if the test file fails before its tests run
   const output = []
   child.stdout.on('data', (chunk) => output.push(String(chunk)))
   child.stderr.on('data', (chunk) => output.push(String(chunk)))

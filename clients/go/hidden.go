@@ -1,7 +1,7 @@
 package postern
 
-// hidden returns a value that may contain secrets. Package fmt prints the unexported fields of a struct without
-// calling their methods, but it does not print the contents of a function.
+// hidden is a function that returns a value that may contain secrets. Package fmt prints the unexported fields of a
+// struct without calling their methods, but it does not print the contents of a function.
 type hidden[T any] func() T
 
 // hide returns a hidden value.

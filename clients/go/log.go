@@ -174,7 +174,7 @@ func (m *memory) add(text string) bool {
 	return true
 }
 
-// content is a body: a JSON value, or any other text as a string.
+// content returns a body: a JSON value, or any other text as a string.
 func content(body []byte) slog.Attr {
 	if json.Valid(body) {
 		return slog.Any("body", json.RawMessage(body))

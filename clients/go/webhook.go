@@ -56,7 +56,7 @@ func VerifyWebhook(body []byte, header http.Header, secrets ...string) (*Webhook
 	return WebhookVerifier{Secrets: secrets}.Verify(body, header)
 }
 
-// Verify is VerifyWebhook with the settings of v.
+// Verify is like VerifyWebhook, with the settings of v.
 //
 // The signature follows Standard Webhooks (https://www.standardwebhooks.com, specification at
 // github.com/standard-webhooks/standard-webhooks). It is the HMAC-SHA-256 of id.timestamp.body.

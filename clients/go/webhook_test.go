@@ -65,7 +65,7 @@ func TestWebhookTable(t *testing.T) {
 	}
 }
 
-// wireWebhook is an event as the table writes it.
+// wireWebhook returns an event in the table's form.
 func wireWebhook(e *WebhookEvent) any {
 	members := wire(*e).(map[string]any)
 	if raw, unknown := e.Data.(UnknownWebhookData); unknown {

@@ -15,7 +15,7 @@ import (
 // novemberMonth is November 2026 as a period in the old format, a month number.
 const novemberMonth = (2026-1970)*12 + 10
 
-// oldRecord is a key record in format 1.
+// oldRecord returns a key record in format 1.
 func oldRecord(version uint64, plan string) []byte {
 	var w abi.Writer
 	w.Uint(1)
@@ -30,8 +30,8 @@ func oldRecord(version uint64, plan string) []byte {
 	return w.Buf
 }
 
-// oldMeter is a meter in format 1: a slice of one dollar, one open reservation of ten cents, and unreported usage without
-// hours and latencies.
+// oldMeter returns a meter in format 1: a slice of one dollar, one open reservation of ten cents, and unreported
+// usage without hours and latencies.
 func oldMeter(t *testing.T) *key {
 	k := newKey(t, doc.Record{})
 	var w abi.Writer
@@ -79,7 +79,7 @@ func oldMeter(t *testing.T) *key {
 	return k
 }
 
-// meterOfFormat2 is a meter in format 2, which has the number of the last grant instead of the epoch.
+// meterOfFormat2 returns a meter in format 2, which has the number of the last grant instead of the epoch.
 func meterOfFormat2(t *testing.T) *key {
 	k := newKey(t, doc.Record{})
 	var w abi.Writer
@@ -289,7 +289,7 @@ func TestOldPut(t *testing.T) {
 	}
 }
 
-// idemRow is the stored idempotency record of a completed request.
+// idemRow returns the stored idempotency record of a completed request.
 func idemRow(format uint64) []byte {
 	var w abi.Writer
 	w.Uint(format)
@@ -302,7 +302,7 @@ func idemRow(format uint64) []byte {
 	return w.Buf
 }
 
-// expiredRow is the stored row of an expired reservation of ten cents.
+// expiredRow returns the stored row of an expired reservation of ten cents.
 func expiredRow(format uint64) []byte {
 	var w abi.Writer
 	w.Uint(format)
@@ -329,7 +329,7 @@ func TestStoredRows(t *testing.T) {
 	}
 }
 
-// unfinishedRow is the stored idempotency record of a request that was admitted by a version without unknown
+// unfinishedRow returns the stored idempotency record of a request that was admitted by a version without unknown
 // outcomes.
 func unfinishedRow(expiresMs uint64) []byte {
 	var w abi.Writer

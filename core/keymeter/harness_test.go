@@ -58,7 +58,7 @@ func newKey(t *testing.T, record doc.Record) *key {
 	return k
 }
 
-// record is a key record on a plan.
+// record returns a key record on a plan.
 func record(plan string) doc.Record {
 	return doc.Record{Version: 2, KeyID: "key_1", ProjectID: "proj_1", Kind: keys.Gateway, Environment: keys.Production, Plan: plan}
 }

@@ -181,7 +181,7 @@ func TestStoredLease(t *testing.T) {
 	}
 }
 
-// storedBooking is the stored row of the booked lease.
+// storedBooking returns the stored row of the booked lease.
 func storedBooking(format uint64) []byte {
 	var w abi.Writer
 	w.Uint(format)

@@ -15,7 +15,7 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// percents are the thresholds in the bodies of posts.
+// percents returns the thresholds in the bodies of posts.
 func percents(posts []abi.Post) (list []int) {
 	for _, p := range posts {
 		_, rest, _ := strings.Cut(string(p.Body), `"thresholdPercent":`)
@@ -156,7 +156,7 @@ func TestNewSecret(t *testing.T) {
 	}
 }
 
-// signed is the expected signature of a post.
+// signed returns the expected signature of a post.
 func signed(secret []byte, p abi.Post) string {
 	headers := map[string]string{}
 	for _, h := range p.Headers {

@@ -30,7 +30,7 @@ func oldUsage(w *abi.Writer, day uint64, model string, requests uint64, cost mon
 	w.Uint(0)   // expired
 }
 
-// oldLedger is a ledger with rows of format 1, in which one meter has spent 5 of 10 dollars.
+// oldLedger returns a ledger with rows of format 1, in which one meter has spent 5 of 10 dollars.
 func oldLedger(t *testing.T) *harness {
 	b := newHarness(t)
 	var budget, meter, usage abi.Writer
@@ -95,7 +95,8 @@ func (b *harness) expectGroups(q ledger.Query, want ...ledger.Group) {
 	}
 }
 
-// oldAbsorb is a batch from the outbox of an older meter: op 3, without key ID, hours and latencies, or op 11, with them.
+// oldAbsorb returns a batch from the outbox of an older meter: op 3, without key ID, hours and latencies, or op 11,
+// with them.
 func oldAbsorb(op uint64) []byte {
 	var w abi.Writer
 	w.Uint(op)
@@ -301,7 +302,7 @@ func TestUserAgents(t *testing.T) {
 	}
 }
 
-// oldProviderFields is ProviderFields as it was before requests had a time to first token.
+// oldProviderFields does what ProviderFields did before requests had a time to first token.
 func oldProviderFields(f *abi.Fields, provider, agent *string) {
 	both := *provider
 	if *agent != "" {

@@ -61,7 +61,7 @@ func (b *harness) put(dollars int64, period calendar.Period, to doc.Alerts) {
 	b.call(command.Encode())
 }
 
-// month is November 2026.
+// month returns November 2026.
 func month() calendar.Period { return calendar.NewPeriod(calendar.Monthly, 0, today) }
 
 // spend reports usage of the current hour that cost the given number of cents.

@@ -12,7 +12,7 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// group is a group of violations of a rule in one minute.
+// group returns a group of violations of a rule in one minute.
 func group(rule string, firstMs, count uint64) ledger.ViolationGroup {
 	return ledger.ViolationGroup{FirstMs: firstMs, Violation: ledger.Violation{
 		AtMs: firstMs, Rule: rule, Category: "secret", Severity: "high", Decision: "review", Model: "m", Risk: 40, Count: count,

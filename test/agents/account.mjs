@@ -1,4 +1,5 @@
-// What a session cost: the gateway's records and its usage, against what the provider reported, priced by the catalog.
+// Checks the cost of a session: the gateway's records and usage, compared to the provider's reports at the catalog's
+// prices.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,7 +12,7 @@ export async function assertCounted(gateway, project, key, seen) {
   const chats = seen.filter(({ op }) => op === 'chat')
   const want = chats.map(reported)
   const got = (await gateway.requests(project, seen.length)).map(recorded)
-  // Claude Code counts tokens besides, free of charge.
+  // Claude Code also counts tokens, which is free.
   const priced = got.filter(({ input }) => input > 0)
   assert.deepEqual(sorted(priced), sorted(want))
   assert.equal(got.length, seen.length)
@@ -44,7 +45,7 @@ export function modelOf({ path, body }) {
   return catalog.models.find(({ name }) => name === model)
 }
 
-/** A request by the provider's report. Input includes cached and written tokens. */
+/** A request according to the provider's report. Input includes cached and written tokens. */
 function reported({ path, body, usage }) {
   const price = modelOf({ path, body })
   const { input, output, cached = 0, written = 0 } = usage
@@ -57,14 +58,14 @@ function reported({ path, body, usage }) {
   }
 }
 
-/** A request by the gateway's record. */
+/** A request according to the gateway's record. */
 function recorded({ model, promptTokens, completionTokens, cost, promptCache, estimated }) {
   assert.equal(estimated, false)
   const { readTokens, writeTokens, saved } = promptCache
   return { model, input: promptTokens, output: completionTokens, cached: readTokens, written: writeTokens, cost, saved }
 }
 
-/** An amount without the error of floating-point sums. */
+/** An amount without the rounding error of floating-point sums. */
 function dollars(amount) {
   return Number(amount.toFixed(9))
 }

@@ -1,4 +1,5 @@
-// The agents: how a person sets each up for Postern, how it runs a turn without a terminal, and how it names its tools.
+// The agents: how a person sets up each one for Postern, how it runs a turn without a terminal, and how it names its
+// tools.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { install } from './install.mjs'

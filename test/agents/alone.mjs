@@ -1,6 +1,6 @@
-// Import this first: it installs the agents, and runs the test file again in a network of its own, which has only the
-// loopback interface. Where that is not permitted (macOS, some containers), the agents' proxy variables name a port that
-// refuses everything, and a request to another host fails.
+// Import this first. It installs the agents and reruns the test file in its own network, which has only the loopback
+// interface. Where that is not permitted (macOS, some containers), the agents' proxy variables name a port that
+// refuses everything, so a request to another host fails.
 import { spawnSync } from 'node:child_process'
 import { install } from './install.mjs'
 

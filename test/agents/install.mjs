@@ -1,9 +1,9 @@
-// Installs the pinned agents from npm, each into a folder of its own, without running their install scripts.
+// Installs the pinned agents from npm, each into its own folder, without running their install scripts.
 //
 //	node test/agents/install.mjs [NAME ...]
 //
-// pins.json has the versions, and the integrity of each agent's package and of its programs for Linux and macOS. Pi's
-// package pins its dependencies. `node test/agents/renew.mjs` writes the file.
+// pins.json has the versions, and the integrity hashes of each agent's package and of its programs for Linux and
+// macOS. Pi's package pins its dependencies. `node test/agents/renew.mjs` writes the file.
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ const ROOT = join(import.meta.dirname, '../..')
 const FOLDER = join(ROOT, '.tools/agents')
 export const PINS = join(import.meta.dirname, 'pins.json')
 
-/** The pins by agent: { package, version, integrity: { 'package@version': 'sha512-…' } }. */
+/** The pins, keyed by agent: { package, version, integrity: { 'package@version': 'sha512-…' } }. */
 export const pins = JSON.parse(readFileSync(PINS, 'utf8'))
 
 /** Returns an agent's folder, which has node_modules. Installs the agent if it is missing. */
@@ -42,7 +42,7 @@ function download(folder, spec) {
   }
 }
 
-// The lock names a package by its folder, and gives its integrity as the registry did.
+// The lock file names a package by its folder, and has its integrity hash from the registry.
 function verify(packages, of, integrity) {
   const seen = new Set()
   for (const [path, { version, name, integrity: got }] of Object.entries(packages)) {

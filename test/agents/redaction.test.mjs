@@ -1,5 +1,5 @@
-// Reversible redaction: the provider never sees the values, the person and the files have them, and the placeholders are
-// the same in every turn, so that the provider's prompt cache has the prefix of the conversation.
+// Reversible redaction. The provider never sees the values, but the person and the files have them. The placeholders
+// are the same in every turn, so the provider's prompt cache can match the prefix of the conversation.
 
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
@@ -50,7 +50,7 @@ for (const name of names) {
   })
 }
 
-/** A tool call with the placeholder writes the value. */
+/** Checks that a tool call with the placeholder writes the value. */
 async function writesTheValue(agent, placeholder) {
   const path = join(agent.setup.work, 'card.txt')
   const steps = [{ calls: [agent.row.calls.write(path, `${placeholder}\n`)] }, { text: `Written: ${placeholder}.` }]

@@ -1,5 +1,5 @@
-// What an agent does when the gateway refuses: how often it tries, and how long until the person reads why.
-// docs/agents/ has the table.
+// How an agent behaves when the gateway refuses a request: how often it tries, and how long it takes until the person
+// reads the reason. docs/agents/ has the table.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -10,11 +10,14 @@ import { startRecorder } from './recorder.mjs'
 import { Agent } from './run.mjs'
 import { script, session } from './session.mjs'
 
-/** The limits of a final refusal: the agent stops, and says so. The time has room for a slow machine; the table has the usual one. */
+/**
+ * The limits for a final refusal: the agent stops and says so. The time limit allows for a slow machine. The table has
+ * the usual time.
+ */
 const MOST_TRIES = 2
 const MOST_MS = 20_000
 
-// The tries and the time of agents that ignore x-should-retry, which is in each of these responses.
+// The number of tries and the time of agents that ignore x-should-retry, which is in each of these responses.
 //
 //   - Codex retries every status but 400, 429 and 500: `map_api_error` in codex-rs/codex-api/src/api_bridge.rs and
 //     `is_retryable` in codex-rs/protocol/src/error.rs of openai/codex, 2026-11.
@@ -38,11 +41,11 @@ const plan = {
 }
 const gateway = await startGateway((catalog) => {
   catalog.plans.push({ ...plan, name: 'one-per-second', perSecond: 1 }, { ...plan, name: 'one-per-day', perDay: 1 })
-  catalog.routing.coolAfter = 1000 // failures of one agent's turn are not to refuse the next one's
+  catalog.routing.coolAfter = 1000 // failures in one agent's turn must not cause refusals in the next agent's
 })
 const recorder = await startRecorder(gateway.url)
 
-// The cases: the setup, and the text for the person.
+// The cases: each has the setup, and the text that the person sees.
 const cases = [
   { name: '401', final: /Invalid or inactive API key/i, key: () => 'sk_unknown' },
   { name: '402', final: /budget/i, key: keyOf({ budget: 0 }) },
@@ -70,7 +73,7 @@ async function governedKey() {
   return gateway.key(project)
 }
 
-/** Runs a turn of the session under a case. Returns the turn, and the agent's requests. */
+/** Runs a turn of the session for a case. Returns the turn's result and the agent's requests. */
 async function refused(agent, { key, provider, revoked }) {
   const made = await key()
   agent.setup.key = made.value ?? made
@@ -89,7 +92,7 @@ async function refused(agent, { key, provider, revoked }) {
   return { result, requests: recorder.requests.filter(({ path }) => !path.includes('count_tokens')) }
 }
 
-/** What a case came to, for the table. */
+/** The outcome of a case, for the table. */
 function outcome({ result, requests }) {
   const failed = requests.filter(({ status }) => status >= 400)
   const seconds = failed.length > 0 ? ((result.readAt - failed[0].refusedAt) / 1000).toFixed(1) : '-'

@@ -1,4 +1,4 @@
-// Pins the newest version of each agent that npm can install, and prints what the agent newly sends.
+// Pins the newest version of each agent that npm can install, and prints what it sends that earlier versions did not.
 //
 //	node test/agents/renew.mjs [NAME ...]
 import { execFileSync } from 'node:child_process'
@@ -9,7 +9,7 @@ import { PINS, pins } from './install.mjs'
 
 const TRIES = 10 // newest versions
 
-/** What npm says of a package; undefined if it does not know it. */
+/** npm's information about a package; undefined if npm does not know it. */
 function view(spec, ...fields) {
   try {
     const text = execFileSync('npm', ['view', spec, ...fields, '--json'], { stdio: ['ignore', 'pipe', 'ignore'] })
@@ -19,7 +19,7 @@ function view(spec, ...fields) {
   }
 }
 
-/** The programs that a version needs on Linux and macOS, as npm names them. */
+/** The program packages that a version needs on Linux and macOS, as npm names them. */
 function programs(of, version) {
   const optional = Object.entries(view(`${of}@${version}`, 'optionalDependencies') ?? {})
   return optional

@@ -1,4 +1,5 @@
-// Runs an agent in an empty home and an empty folder, turn by turn, and returns what a person would have seen.
+// Runs an agent in an empty home and an empty folder, turn by turn, and returns the output that a person would have
+// seen.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -6,15 +7,15 @@ import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { agents } from './agents.mjs'
 
-/** A turn that takes longer has failed; tests of a slow machine stay far below. */
+/** A turn that takes longer has failed. Even on a slow machine, tests stay far below this. */
 const TURN_TIMEOUT_MS = 120_000
-// Nothing listens here: what an agent sends elsewhere fails.
+// Nothing listens here, so anything that an agent sends to another host fails.
 const NOWHERE = 'http://127.0.0.1:9'
 
 /** The image in the agent's folder, dot.png, in base64. */
 export const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=='
 
-/** An agent in a folder of its own. Its setup has base, key and model. */
+/** An agent in its own folder. Its setup has base, key and model. */
 export class Agent {
   #root = mkdtempSync(join(tmpdir(), 'postern-agent-'))
   #turns = 0
@@ -33,7 +34,7 @@ export class Agent {
     return this.#root
   }
 
-  /** Empties both folders, and writes the agent's settings. */
+  /** Empties both folders and writes the agent's settings. */
   reset() {
     const { home, work } = this.setup
     for (const folder of [home, work]) {
@@ -56,8 +57,10 @@ export class Agent {
     rmSync(this.#root, { recursive: true, force: true })
   }
 
-  /** Runs a turn of the session. Returns { text, error, usage, code, ms, readAt, events, stderr }; readAt is when
-   * the person could read of an error, or the end. */
+  /**
+   * Runs a turn of the session. Returns { text, error, usage, code, ms, readAt, events, stderr }. readAt is when the
+   * person could have read about an error, or else the end.
+   */
   async turn(prompt, { image } = {}) {
     const first = this.#turns++ === 0
     const { work, model } = this.setup
@@ -88,7 +91,7 @@ export class Agent {
     return { ...this.row.read(events), code, ms: Math.round(performance.now() - started), readAt, events, stderr }
   }
 
-  /** The files that the agent left in its folder, by path. */
+  /** The files that the agent left in its folder, keyed by path. */
   files() {
     const { work } = this.setup
     const entries = readdirSync(work, { recursive: true, withFileTypes: true })

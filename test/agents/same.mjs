@@ -1,7 +1,7 @@
-// Compares what an agent sent directly with what reached the provider through the gateway.
+// Compares an agent's direct requests with the ones that reached the provider through the gateway.
 import { catalog } from './account.mjs'
 
-// What differs between any two sessions of an agent.
+// Parts that differ between any two sessions of an agent.
 const VOLATILE = [
   [/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, 'UUID'],
   [/\b[0-9a-f]{16,}\b/g, 'HEX'],
@@ -15,12 +15,12 @@ const VOLATILE = [
   [/127\.0\.0\.1:\d+/g, '127.0.0.1:PORT'],
 ]
 
-/** A body as text of one member per line, without what differs between two sessions. */
+/** A body as text with one field per line, without the parts that differ between two sessions. */
 export function normalized(body) {
   const value = JSON.parse(body)
   // Codex keeps these in a hash map, whose order is random.
   if (value.client_metadata !== undefined) value.client_metadata = sorted(value.client_metadata)
-  // What the gateway adds, so that the price is the one that it reserved: no agent sends these.
+  // Fields that the gateway adds to make sure that the price is the one it reserved. No agent sends them.
   delete value.max_tool_calls
   if (value.service_tier === 'default') delete value.service_tier
   const text = JSON.stringify(sorted(value), undefined, 1)
@@ -32,20 +32,20 @@ function stable(text) {
   return text
 }
 
-// What the gateway and its HTTP clients set for every provider.
+// Headers that the gateway and its HTTP clients set for every provider.
 const OWN = [
   ...['Accept', 'Accept-Encoding', 'Connection', 'Content-Length', 'Content-Type', 'User-Agent'],
   ...['Authorization', 'X-Api-Key', 'X-Goog-Api-Key'],
-  'Cf-Worker', // Workers add it to each request, with the zone's name
+  'Cf-Worker', // Workers add it, with the zone's name, to each request
 ]
 
-/** A request's headers that are not the gateway's own, without what differs between two sessions. */
+/** A request's headers, except the gateway's own and the parts that differ between two sessions. */
 export function passed({ header }) {
   const names = Object.keys(header).filter((name) => !OWN.includes(name))
   return Object.fromEntries(names.sort().map((name) => [name.toLowerCase(), stable(header[name].join())]))
 }
 
-/** The part of an agent's headers that the provider of a model is to get, by the catalog. */
+/** The agent's headers that a model's provider should receive according to the catalog. */
 export function allowed(headers, { provider }) {
   const of = catalog.providers.find(({ name }) => name === provider).headers
   return Object.fromEntries(
@@ -55,7 +55,7 @@ export function allowed(headers, { provider }) {
   )
 }
 
-/** The betas of a header that the catalog lists, which it does without their date. */
+/** The betas in a header that the catalog lists. The catalog lists them without their date. */
 function listedBetas(value) {
   const listed = catalog.members['anthropic-beta']
   return value
@@ -68,7 +68,7 @@ function sorted(object) {
   return Object.fromEntries(Object.entries(object).sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
-/** The first difference of two lists of bodies, as a message; undefined if they are the same. */
+/** The first difference between two lists of bodies, as a message; undefined if they are the same. */
 export function difference(direct, through) {
   for (let i = 0; i < Math.max(direct.length, through.length); i++) {
     if (direct[i] === through[i]) continue

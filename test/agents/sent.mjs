@@ -1,5 +1,5 @@
-// Prints which headers, members and kinds of tools and items the agents send that sent.json does not have, and those missing
-// since, and writes sent.json. renew.mjs runs this after it has changed the pins.
+// Prints the headers, fields, and kinds of tools and items that the agents send but sent.json does not have, and the
+// ones that they no longer send. Then it updates sent.json. renew.mjs runs this after changing the pins.
 //
 //	AGENTS=codex,claude node test/agents/sent.mjs
 import './alone.mjs'
@@ -34,7 +34,7 @@ function namesIn({ method, path, query, header, body }) {
   ]
 }
 
-/** The members of an object, and the kinds of a list's items. */
+/** The fields of an object, or the kinds of a list's items. */
 function inside(name, value) {
   if (Array.isArray(value))
     return value.flatMap((item) => (item?.type ? [`${name} item ${item.type}`] : contents(name, item)))

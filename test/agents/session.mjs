@@ -1,12 +1,12 @@
-// The session that every agent goes through: a file is written and edited, a long turn with thinking, an image, a
-// compaction, and a turn after it. The provider's side is a script, so that two runs differ only where the gateway does.
+// The session that every agent goes through: writing and editing a file, a long turn with thinking, an image, a
+// compaction, and a turn after it. The provider's side is scripted, so two runs differ only where the gateway does.
 import { join } from 'node:path'
 
 const LONG = Array.from({ length: 2000 }, (_, i) => `Consideration ${i}.`).join(' ')
 export const SUMMARY = 'The notes have three in the second line.'
 const usage = (input, more) => ({ input, output: 20, ...more })
 
-/** The turns of a session: what the person says, and what the provider responds, step by step. */
+/** The turns of a session: the person's prompt, and the provider's responses, step by step. */
 export function session(row, work, calls = row.calls) {
   const notes = join(work, 'notes.txt')
   const { write, edit, run } = calls
@@ -53,7 +53,7 @@ export function session(row, work, calls = row.calls) {
   ]
 }
 
-/** The script for the provider: the turns, and the summary that an agent asks for in its own words. */
+/** The script for the provider: the turns, and the summary, for which each agent asks in its own words. */
 export function script(turns, { asksForSummary }) {
   const rules = turns.map(({ prompt, steps }) => ({ user: prompt, steps }))
   if (asksForSummary === undefined) return rules

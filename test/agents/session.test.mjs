@@ -1,4 +1,4 @@
-// A whole session of each agent: directly, through the gateway, and with a model of another provider.
+// A complete session of each agent: directly, through the gateway, and with another provider's model.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -14,7 +14,7 @@ import { SUMMARY, script, session } from './session.mjs'
 const gateway = await startGateway()
 const recorder = await startRecorder(gateway.url)
 
-/** Runs the session, and returns what the person saw, what reached the provider, and the files. */
+/** Runs the session. Returns the output that the person saw, the requests that reached the provider, and the files. */
 async function run(agent, calls) {
   agent.reset()
   const turns = session(agent.row, agent.setup.work, calls)
@@ -39,14 +39,14 @@ const FILES = {
   seen: '',
 }
 
-/** The session's outcome that a person asked for, and what the provider was to see. */
+/** Checks the session's outcome for the person, and the requests that the provider should have received. */
 function assertDone({ said, seen, files }, { asksForSummary }) {
   assert.deepEqual(files, FILES)
   const texts = said.map(({ text }) => text)
   assert.match(texts[0], /The notes are written\.$/)
   assert.match(texts[1], /The notes are edited\.$/)
   assert.match(texts[2], /^Considered\. .*Consideration 1999\.$/)
-  assert.match(texts[3], /A red dot\./) // OpenCode then compacts, and continues by itself
+  assert.match(texts[3], /A red dot\./) // OpenCode then compacts and continues on its own
   assert.match(texts.at(-1), /All is done\.$/)
   const bodies = seen.map(({ body }) => body)
   assert.ok(
@@ -56,7 +56,7 @@ function assertDone({ said, seen, files }, { asksForSummary }) {
   if (asksForSummary) assert.ok(bodies.at(-1).includes(SUMMARY), 'the last request has the summary of the compaction')
 }
 
-/** Runs the session through the gateway, and checks its outcome and its bill. */
+/** Runs the session through the gateway, and checks its outcome and its cost. */
 async function runThrough(agent, calls) {
   const project = await gateway.project()
   const key = await gateway.key(project)
@@ -69,7 +69,7 @@ async function runThrough(agent, calls) {
   })
 }
 
-/** Asserts that the provider got the agent's headers that the catalog allows, and no other. */
+/** Asserts that the provider received exactly those of the agent's headers that the catalog allows. */
 function assertHeaders(direct, through) {
   for (const [i, one] of through.entries()) {
     assert.deepEqual(passed(one), allowed(passed(direct[i]), modelOf(one)))
@@ -102,7 +102,7 @@ for (const name of names) {
   })
 }
 
-// With the setting openai_base_url, in place of a provider of its own, Codex asks for a WebSocket first.
+// With the setting openai_base_url instead of its own provider, Codex first asks for a WebSocket.
 test('codex with openai_base_url: one WebSocket is refused, and HTTP follows', {
   skip: !names.includes('codex'),
 }, async (t) => {

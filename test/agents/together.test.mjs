@@ -1,4 +1,4 @@
-// Two agents at once on one key that may send one request per second: both reach the end of the session.
+// Two agents that share a key with a limit of one request per second. Both reach the end of the session.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -14,7 +14,7 @@ const gateway = await startGateway((catalog) => {
 })
 const recorder = await startRecorder(gateway.url)
 
-/** Each agent with the next one, the last with the first. */
+/** Pairs each agent with the next one, and the last with the first. */
 const pairs = long ? names.map((name, i) => [name, names[(i + 1) % names.length]]) : [['claude', 'claude']]
 
 for (const pair of pairs) {
@@ -23,7 +23,7 @@ for (const pair of pairs) {
     const running = pair.map((name) => new Agent(name, { base: recorder.url, key, model: agents[name].models.own }))
     t.after(() => running.forEach((agent) => void agent.remove()))
     recorder.requests.length = 0
-    // Their prompts differ, and so each has its own rules.
+    // Their prompts differ, so each has its own rules.
     const turns = running
       .map((agent) => session(agent.row, agent.setup.work)[0])
       .map((turn, i) => ({ ...turn, prompt: `${turn.prompt} I am ${i}.` }))

@@ -9,7 +9,7 @@ import { ROOT } from './workers.mjs'
 
 const FAILURES = join(ROOT, 'build/browser/failures')
 const WAIT_MS = 30_000
-// A busy machine may take long to load a page, and to start the browser's process for it.
+// A busy machine may take a long time to load a page and to start the browser's process for it.
 const LOAD_MS = 90_000
 const JOURNEY_TIMEOUT_MS = 300_000
 const POLICY = [
@@ -95,10 +95,10 @@ class Visit {
   others = new Set()
   /** Patterns of the console errors that the test provokes. */
   expected = []
-  /** Whether the test lets the browser ask before a tab is closed, and the URLs of the tabs that stayed open. */
+  /** Whether the test lets the browser ask before it closes a tab, and the URLs of the tabs that stayed open. */
   asks = false
   asked = []
-  /** All responses of the dashboard's origin, for checkAbsent: {url, body}, the body a promise. */
+  /** All responses from the dashboard's origin, for checkAbsent: {url, body}, where body is a promise. */
   responses = []
   #context
   #origin
@@ -122,7 +122,7 @@ class Visit {
   /** Opens another tab. */
   async open() {
     const page = await this.#context.newPage()
-    // Not every violation appears in the console by itself.
+    // Some violations do not appear in the console on their own.
     await page.addInitScript(() =>
       document.addEventListener('securitypolicyviolation', (event) =>
         console.error(`policy violated: ${event.violatedDirective} ${event.blockedURI}`),

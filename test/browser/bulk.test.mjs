@@ -1,4 +1,4 @@
-// Actions on several rows: API keys and violations.
+// Bulk actions on API keys and violations.
 import assert from 'node:assert/strict'
 import { NARROW, startBrowser } from './browser.mjs'
 import { longName } from './crowd.mjs'
@@ -14,7 +14,7 @@ const named = (page, label) => dialogOf(page).getByRole('list', { name: label, e
 const pick = (page, name) => page.getByRole('checkbox', { name: `Select ${name}`, exact: true })
 const pickAll = (page) => page.getByRole('checkbox', { name: 'Select all shown' })
 
-/** A project with keys of these names, made a few at a time. */
+/** A project with keys with these names, created a few at a time. */
 async function projectWith(names) {
   const project = await service.project({ name: 'Many' })
   const keys = []
@@ -27,7 +27,7 @@ async function projectWith(names) {
 const stored = async (project, status) =>
   (await service.get(`projects/${project.id}/keys?limit=100&status=${status}`)).keys.map(({ name }) => name).sort()
 
-/** Counts the changes that the page asks for, by their paths. */
+/** Counts the changes that the page requests, by path. */
 function counted(page) {
   const counts = new Map()
   page.on('request', (request) => {
@@ -102,7 +102,7 @@ journey(
     assert.equal(await named(page, 'Deactivated').getByRole('listitem').count(), 101)
     await close(page)
     await selected(page, '3 keys selected')
-    // The answer to the third was lost, but it is deactivated.
+    // The response for the third key was lost, but the key is deactivated.
     await run(page, 'Deactivate 2', 'keys')
     await report(page, '2 keys deactivated.')
     await close(page)
@@ -235,7 +235,7 @@ journey('viewers select nothing', { as: 'viewer' }, async ({ page }) => {
   assert.equal(await page.getByRole('checkbox', { name: /^Select/ }).count(), 0)
 })
 
-/** A guarded project with three violations: two of one key, one of another. */
+/** A governed project with three violations: two of one key and one of another. */
 async function projectWithViolations() {
   const project = await service.project({ name: 'Watched', plan: 'guarded' })
   const base = `projects/${project.id}`

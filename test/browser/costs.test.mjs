@@ -1,4 +1,4 @@
-// The page of a project's costs: what caches saved, the forecast, and the same traffic on other models.
+// The page of a project's costs: cache savings, the forecast, and the same traffic on other models.
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { NARROW, startBrowser } from './browser.mjs'
@@ -8,7 +8,10 @@ const service = await startService()
 const { journey } = await startBrowser(service)
 const project = await seed()
 
-/** A project with three requests to nickel and a hit, one that used the prompt cache of farthing, and one of a development key. */
+/**
+ * A project with three requests to nickel, a cache hit, a request that used farthing's prompt cache, and one with a
+ * development key.
+ */
 async function seed() {
   const project = await service.project({ name: 'Costly', budget: 10 })
   const key = await service.key(project, { name: 'Backend' })

@@ -1,4 +1,4 @@
-// A deployment with many projects and keys, for the tests of lists and searches. Names have the greatest length.
+// A deployment with many projects and keys, for the tests of lists and searches. Names have the maximum length.
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { until } from './service.mjs'
@@ -11,7 +11,7 @@ const PLACES = ['Frankfurt', 'Dublin', 'Oslo', 'Porto', 'Turin', 'Ghent', 'Berge
 
 const sha256 = (text) => createHash('sha256').update(text).digest('hex')
 
-/** A name of 120 characters that begins with a text. */
+/** A name of 120 characters that begins with a given text. */
 export const longName = (start) =>
   `${start} of the team that writes about the weather, the tides and the stars `
     .repeat(3)
@@ -23,9 +23,9 @@ export const keyName = (i, j) => longName(`Key ${i}.${j}`)
 export const last4 = (i, j) => `z${(i * KEYS_EACH + j).toString(36).padStart(3, '0')}`
 
 /**
- * Adds 200 projects with ten keys each: copies of the rows of one project and one key, as an import loads them. To make them
- * one by one takes the Workers minutes. The import is left unfinished, so that the keys' meters do not get them: the
- * keys are found and shown, but not accepted.
+ * Adds 200 projects with ten keys each. They are copies of the rows of one project and one key, loaded by an import,
+ * because creating them one by one takes the Workers minutes. The import is left unfinished, so the keys' meters do
+ * not receive them. The keys can be found and are shown, but they are not accepted.
  * @param {object} service of startService
  */
 export async function crowd(service) {
@@ -48,7 +48,7 @@ export async function crowd(service) {
 /** The same ID, with a number for its last digits. */
 const numbered = (id, n) => id.slice(0, -8) + String(n).padStart(8, '0')
 
-/** What differs in the rows of a key: ID, name, hash, last four characters. */
+/** The parts that differ in the rows of a key: ID, name, hash, and last four characters. */
 function renamedKey(row, key, i, j) {
   const hash = /[0-9a-f]{64}/.exec(Buffer.from(row.value, 'base64').toString('latin1'))[0]
   const number = i * KEYS_EACH + j
@@ -62,7 +62,7 @@ function renamedKey(row, key, i, j) {
   ]
 }
 
-/** A row in which texts are replaced by others of the same length. @param {string[]} pairs text, replacement, … */
+/** A row in which strings are replaced with others of the same length. @param {string[]} pairs text, replacement, … */
 function copy(row, pairs) {
   let { key } = row
   let value = Buffer.from(row.value, 'base64').toString('latin1')
@@ -74,7 +74,7 @@ function copy(row, pairs) {
   return { key, value: Buffer.from(value, 'latin1').toString('base64') }
 }
 
-/** The rows of the Directory, once it has made its deliveries. */
+/** The rows of the Directory, once its deliveries are done. */
 async function exported(service) {
   return await until('the Directory is exported', async () => {
     const rows = []

@@ -1,4 +1,4 @@
-// The documentation on the gateway's own origin, beside the dashboard.
+// The documentation on the gateway's own origin, next to the dashboard.
 import assert from 'node:assert/strict'
 import { startBrowser } from './browser.mjs'
 import { startService } from './service.mjs'
@@ -37,7 +37,7 @@ journey('the search finds a page, and the dashboard leads to the documentation',
 
 journey('a page of the documentation cannot reach the admin API', { as: 'owner' }, async (visit) => {
   const { page } = visit
-  visit.expected.push(/./) // each attempt is reported as a violation of the policy
+  visit.expected.push(/./) // each attempt is reported as a policy violation
   assert.equal((await page.request.get('/api/admin/projects')).status(), 200, 'the browser is signed in')
   await page.goto('/docs/guides/routing/')
   const reached = await page.evaluate(async () => {

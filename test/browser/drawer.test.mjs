@@ -1,4 +1,4 @@
-// The drawer of a project's requests: one request beside the list, which stays as it is.
+// The drawer on the page of a project's requests. It shows one request next to the list, which does not change.
 import assert from 'node:assert/strict'
 import { MEDIUM, NARROW, startBrowser, WIDE } from './browser.mjs'
 import { startService, until } from './service.mjs'
@@ -19,7 +19,7 @@ await until('all are recorded', async () => (await listed()).length === REFUSED 
 /** The IDs of the requests, newest first, as the list shows them. */
 const ids = (await listed()).map(({ requestId }) => requestId)
 
-/** Sends a request; its ID. */
+/** Sends a request and returns its ID. */
 async function send(fields) {
   return (await service.complete(key.value, fields)).headers.get('x-request-id')
 }
@@ -45,7 +45,7 @@ async function openList(page, query = '') {
   await page.getByRole('table', { name: 'Recent requests' }).waitFor()
 }
 
-/** Records the paths and queries of the loads of requests from now on. */
+/** Records the paths and queries of loads of the request list from now on. */
 function loadsOf(page) {
   const loads = []
   page.on('request', (request) => {
@@ -272,7 +272,7 @@ journey('a request that newer ones push out of the list stays open', { as: 'view
     await route.fulfill({ json: { ...body, requests: body.requests.filter(({ requestId }) => requestId !== served) } })
   })
   const loads = loadsOf(page)
-  // The drawer covers the button from the pointer, not from the keyboard.
+  // The drawer hides the button from the pointer, but not from the keyboard.
   await page.getByRole('button', { name: 'Refresh' }).press('Enter')
   await page.getByText(`${ids.length - 1} requests`, { exact: true }).waitFor()
   await shows(page, served)

@@ -1,4 +1,4 @@
-// The focus after the focused element was removed or moved.
+// The focus after the focused element has been removed or moved.
 import assert from 'node:assert/strict'
 import { startBrowser } from './browser.mjs'
 import { startService, until } from './service.mjs'

@@ -1,4 +1,4 @@
-// The Governor's settings, with the box that tries a text; violations and their triage.
+// The Governor's settings, including the box for trying a text; violations and their triage.
 import assert from 'node:assert/strict'
 import { startBrowser } from './browser.mjs'
 import { startService, until } from './service.mjs'
@@ -17,7 +17,7 @@ async function openSettings(page, project) {
   await page.getByLabel('Enable the Governor').waitFor()
 }
 
-/** Checks a text in the box and returns the result's region. */
+/** Tries a text in the box and returns the region with the result. */
 async function tryText(page, text) {
   await page.getByLabel('Text', { exact: true }).fill(text)
   await page.getByRole('button', { name: 'Check text' }).click()
@@ -124,7 +124,7 @@ journey(
   },
 )
 
-/** Adds an entry of the exemptions and fills it in. Returns its group. */
+/** Adds an exemption and fills it in. Returns its group. */
 async function addExemption(page, { kind = 'value', text, rule = '' }) {
   await page.getByRole('button', { name: 'Add exemption' }).click()
   const added = page.getByRole('group', { name: 'New exemption' })
@@ -135,7 +135,7 @@ async function addExemption(page, { kind = 'value', text, rule = '' }) {
 }
 
 const save = async (page) => {
-  // The notice of an earlier save may still be there.
+  // The notice of an earlier save may still be visible.
   await Promise.all([
     page.waitForResponse((response) => response.request().method() === 'PUT'),
     page.getByRole('button', { name: 'Save settings' }).click(),
@@ -194,7 +194,7 @@ journey('exempted texts and actions of system texts apply to requests', { as: 'o
   ])
   assert.equal(await statuses(...cases), '422 200 200 422 200')
 
-  // Without the mouse; the focus stays in the list.
+  // Without the mouse. The focus stays in the list.
   await page.getByRole('button', { name: 'Remove exemption team@example.com' }).press('Enter')
   await notice(page, 'team@example.com removed')
   const exemptions = page.getByRole('group', { name: 'exemptions', exact: true })
@@ -244,7 +244,7 @@ journey('at most 100 exemptions, and the agents’ addresses', { as: 'owner' }, 
   const exemptions = Array.from({ length: 99 }, (_, i) => ({ value: `mail-${i}@example.com` }))
   await service.admin('PUT', `projects/${project.id}/governor`, { exemptions })
   await openSettings(page, project)
-  await addExemption(page, { text: 'mail-0@example.com' }) // as another one: a repetition changes nothing
+  await addExemption(page, { text: 'mail-0@example.com' }) // a duplicate counts as another exemption, but has no other effect
   assert.equal(await page.getByRole('button', { name: 'Add exemption' }).isDisabled(), true)
   await page.getByLabel('Exempt addresses that coding agents').uncheck()
   await save(page)
@@ -288,7 +288,7 @@ journey('a plan without the Governor says so and links to the plan', { as: 'owne
   await page.getByLabel('Enable the Governor').check()
   await page.getByRole('button', { name: 'Save settings' }).click()
   await notice(page, 'Governor settings saved')
-  // The plan cannot be taken away from an enabled Governor.
+  // The plan cannot be changed to one without the Governor while the Governor is enabled.
   await page.getByRole('link', { name: 'Settings', exact: true }).click()
   await page.getByLabel('Plan', { exact: true }).selectOption('small')
   await page.getByRole('button', { name: 'Save settings' }).click()

@@ -1,4 +1,4 @@
-// IDs and model names lead to the pages of what they name.
+// IDs and model names link to the pages of the things that they name.
 import assert from 'node:assert/strict'
 import { startBrowser } from './browser.mjs'
 import { startService, until } from './service.mjs'
@@ -11,7 +11,7 @@ const base = `projects/${project.id}`
 await service.admin('PUT', `${base}/governor`, { enabled: true })
 const key = await service.key(project, { name: 'Caller' })
 
-/** Clicks a link of the page, and waits for the heading of the page that it leads to. */
+/** Clicks a link on the page, and waits for the heading of the page that it leads to. */
 async function follow(page, within, link, heading) {
   await within.getByRole('link', { name: link, exact: true }).first().click()
   await page.getByRole('heading', { level: 1, name: heading, exact: true }).waitFor()
@@ -46,7 +46,7 @@ journey('from a violation to its request, its model and the key that changed it'
   await follow(page, main, violation.requestId, 'Request')
   await follow(page, main, 'Caller', 'Key Caller')
 
-  // It asked for a tier: the models page shows the tier's models.
+  // The request asked for a tier, so the models page shows the tier's models.
   assert.equal(violation.model, 'cheap')
   await page.goto(at)
   await follow(page, main, 'cheap', 'Models and prices')

@@ -11,9 +11,9 @@ const base = `projects/${project.id}`
 const elsewhere = await service.project({ name: 'Elsewhere' })
 const caller = await service.key(project, { name: 'Caller' })
 const limited = await service.key(project, { name: 'Limited', limits: { requestsPerDay: 1 } })
-/** Causes by status, as this file provokes them. */
+/** The causes that this file provokes, by status. */
 const CAUSES = { 400: 'invalid_request', 402: 'budget', 429: 'rate_limit', 502: 'provider_unavailable' }
-/** The sent requests: numbers by status, and the IDs of the last of each. */
+/** The sent requests: their numbers by status, and the last ID for each status. */
 const sent = { numbers: {}, ids: {}, total: 0 }
 const question = (text) => ({ messages: [{ role: 'user', content: text }] })
 const usage = async () => (await service.get(`${base}/usage`)).totals
@@ -35,7 +35,10 @@ async function failNext(status, family, times) {
   assert.equal(response.status, 204)
 }
 
-/** Sends served requests, refused ones for their body, a limit and the budget, and one that fails at two targets. */
+/**
+ * Sends requests that are served, requests that are refused because of their body, a limit and the budget, and one that
+ * fails at two targets.
+ */
 async function sendAll() {
   const targets = ['groat', 'farthing'].map((model) => ({ model }))
   await service.admin('PATCH', base, { routes: { cheap: { strategy: 'ordered', targets } } })
@@ -67,7 +70,7 @@ async function tile(page, name) {
   return [await value.textContent(), await value.getAttribute('title'), await frame.locator('.tile-note').textContent()]
 }
 
-/** The texts of a table's rows, of the columns with these labels. */
+/** The texts of a table's rows, in the columns with these labels. */
 const cells = (table, labels) =>
   table
     .locator('tbody tr')
@@ -159,7 +162,7 @@ journey('requests are filtered by outcome and cause, and the URL keeps it', { as
   assert.equal(new URL(page.url()).pathname, `/dashboard/${base}/requests/${sent.ids[502]}`)
 })
 
-/** A time in minutes from now, as an input for date and time has it. */
+/** A time in minutes from now, in the format of a date and time input. */
 const inMinutes = (minutes) => new Date(Date.now() + minutes * 60_000).toISOString().slice(0, 16)
 
 journey('requests are filtered by a range of times, and the URL keeps it', { as: 'viewer' }, async ({ page }) => {

@@ -1,4 +1,4 @@
-// Home: the state of all projects; and the status of providers.
+// The home page: the state of all projects, and the status of providers.
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { MEDIUM, NARROW, startBrowser } from './browser.mjs'
@@ -10,7 +10,7 @@ const service = await startService()
 const { journey } = await startBrowser(service)
 const project = await service.project({ name: 'Measured', budget: 10 })
 
-/** Three requests of a key that fail at their provider, and one that another provider serves. */
+/** Sends three requests of a key that fail at their provider, and one that another provider serves. */
 async function fail() {
   const key = await service.key(project, { name: 'Caller' })
   const next = { kind: 'status', status: 503, family: 'openai', times: 6 }
@@ -25,10 +25,10 @@ async function fail() {
   await until('the failures are in the overview', reported)
 }
 
-const failures = fail() // projects report to the overview every half a minute
+const failures = fail() // projects report to the overview every half minute
 failures.catch(() => undefined) // the last test awaits it
 
-/** Answers the page's calls of the overview with a stand-in. Returns the queries. */
+/** Responds to the page's overview calls with a stand-in. Returns the queries. */
 async function trouble(page, change = () => undefined) {
   const asked = []
   await page.route(/\/api\/admin\/overview/, (route) => {

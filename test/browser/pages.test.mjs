@@ -1,5 +1,5 @@
-// Every page in both themes and three widths: accessible by axe's rules and no wider than the viewport.
-// Screenshots are written to build/screenshots.
+// Checks every page in both themes and three widths. It must be accessible according to axe's rules and no wider than
+// the viewport. Screenshots are written to build/screenshots.
 import assert from 'node:assert/strict'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -15,7 +15,7 @@ mkdirSync(SCREENSHOTS, { recursive: true })
 const service = await startService()
 const { journey } = await startBrowser(service)
 const { project, key } = await seedProject()
-const failed = await seedFailure() // before the Governor, whose classifier calls the provider, too
+const failed = await seedFailure() // before the Governor, whose classifier also calls the provider
 const { violation, entry } = await seedGovernance()
 
 /** Creates a project with data for every page. */
@@ -79,7 +79,7 @@ async function seedGovernance() {
   return { violation: (await violations())[0], entry }
 }
 
-/** A request that fails at both targets of its route; its ID. */
+/** Sends a request that fails at both targets of its route, and returns its ID. */
 async function seedFailure() {
   const next = { kind: 'status', status: 503, family: 'openai', times: 4 }
   await fetch(`${service.upstream}/__fake/next`, { method: 'POST', body: JSON.stringify(next) })
@@ -102,7 +102,7 @@ async function find(page, typed, option) {
   else await page.getByRole('listbox').waitFor({ state: 'detached' })
 }
 
-/** A time so many hours ago, as a URL has it. */
+/** The time a number of hours ago, in the format for a URL. */
 const hoursAgo = (hours) => `${new Date(Date.now() - hours * 3_600_000).toISOString().slice(0, 15)}0:00Z`
 
 /** The overview of a deployment in trouble, with names of 120 characters. */
@@ -116,7 +116,7 @@ async function trouble(page) {
 
 const text = (words) => (page) => page.getByText(words).first().waitFor()
 
-// Each: name, signed in or not, path, and the steps before the checks.
+// Each page has a name, whether the user is signed in, a path, and the steps before the checks.
 const PAGES = [
   ['signin', false, '/dashboard', heading('Sign in')],
   ['overview', true, '/dashboard', text('Customer support')],
@@ -161,7 +161,7 @@ const PAGES = [
       await page.getByRole('checkbox', { name: 'Select all shown' }).check()
       await page.getByRole('checkbox', { name: 'Select Nightly batch' }).uncheck()
       await page.getByText('2 keys selected').last().waitFor()
-      // Only at the end of the page, the bar covers no part of a row.
+      // Only at the end of the page does the bar not cover part of a row.
       await page.evaluate(() => addEventListener('resize', () => scrollTo(0, document.body.scrollHeight)))
     },
   ],
@@ -284,8 +284,8 @@ const overflow = (page) =>
   page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
 
 /**
- * What the page shows in another form than all pages: IDs that are no links, unless they are the page's own, and amounts
- * that are not dollars with at least two decimal places. The admin API's requests, which an error names, have no page.
+ * Finds content whose form is inconsistent: IDs that are not links (except the page's own), and amounts that are not
+ * in dollars with at least two decimal places. Request IDs of the admin API, which errors mention, have no page.
  */
 const strays = (page) =>
   page.evaluate(() => {
@@ -308,7 +308,7 @@ async function idle(page) {
   await page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))))
 }
 
-// Any rule can depend on the width; only the color rules depend on the theme.
+// Any rule can depend on the width, but only the color rules depend on the theme.
 const LOOKS = [
   ['light', WIDE, RULES],
   ['dark', WIDE, COLOR_RULES],

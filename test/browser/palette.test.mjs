@@ -10,7 +10,7 @@ const { journey } = await startBrowser(service)
 const guarded = await service.project({ name: 'Guarded assistant', plan: 'guarded' })
 const other = await service.project({ name: 'Quiet batch' })
 const found = await violationAndRequest()
-await crowd(service) // younger than the others, and so after them in every list
+await crowd(service) // newer than the others, and therefore after them in every list
 
 /** A violation of one project, and a request of another. */
 async function violationAndRequest() {

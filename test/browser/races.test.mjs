@@ -10,7 +10,9 @@ const at = (project, page) => `/dashboard/projects/${project.id}/${page}`
 const notice = (page, text) => page.locator('.notices').getByText(text).waitFor()
 const shown = (page, text) => page.getByText(text, { exact: true }).waitFor()
 
-/** Holds the responses to matching GET requests until they are released. "first" resolves when one has arrived. */
+/**
+ * Holds the responses to matching GET requests until they are released. "first" resolves when the first has arrived.
+ */
 async function hold(page, matches) {
   let release
   const gate = new Promise((resolve) => {
@@ -85,7 +87,7 @@ journey('an older response does not overwrite saved settings', { as: 'owner' }, 
   const project = await service.project({ name: 'Slow' })
   await page.goto(at(project, 'keys'))
   await page.getByText('No API keys yet').waitFor()
-  // The keys may be there before the project, whose first load must not be held.
+  // The keys may arrive before the project, whose first load must not be held.
   await until('the project is loaded', async () => (await page.title()).includes('Slow'))
   const slow = await hold(page, (url) => url.pathname.endsWith(project.id))
   await page.getByRole('link', { name: 'Settings' }).click()

@@ -1,4 +1,4 @@
-// Time ranges, their comparison, and the zone of all times.
+// Time ranges, their comparison, and the time zone of all times.
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { startBrowser } from './browser.mjs'
@@ -10,7 +10,7 @@ const project = await service.project({ name: 'Timed', budget: 10 })
 const at = `/dashboard/projects/${project.id}`
 await seed()
 
-/** Three requests of one key to two models. */
+/** Sends three requests of one key to two models. */
 async function seed() {
   const key = await service.key(project, { name: 'Caller' })
   for (const quality of ['cheap', 'cheap', 'frontier']) {

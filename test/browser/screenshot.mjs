@@ -1,7 +1,8 @@
 // Writes docs/overview.png, the dashboard's overview of a month of traffic.
 //
 // All data comes from requests through the gateway to the fake provider. The Workers' clock is set to one day of the
-// month after another, so that the month takes a minute or two. The traffic is the same in every run; only latencies vary.
+// month after another, so that the month takes a minute or two. The traffic is the same in every run. Only latencies
+// vary.
 import assert from 'node:assert/strict'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -16,7 +17,7 @@ const VIEWPORT = { width: 1280, height: 1000 }
 const MARGIN = 10 // pixels below the last card
 const YEAR = 2026
 const MONTH = 10 // November, counted from 0
-const TODAY = 20 // the last day with traffic; must be in the past, because the platform's alarms follow the real clock
+const TODAY = 20 // the last day with traffic; must be in the past, because the platform's alarms use the real clock
 const HOUR = 15
 const CONCURRENT = 12
 const FAILED_EVERY = 101 // one of this many requests fails
@@ -59,7 +60,10 @@ const TRAFFIC = [
   },
 ]
 
-/** Response bodies with the given token counts, by the provider's API. Of the input, read and written are those of its prompt cache. */
+/**
+ * Response bodies with the given token counts, by the provider's API. read and written are the input tokens that were
+ * read from and written to its prompt cache.
+ */
 const BODIES = {
   openai: ({ input, output, read }) => ({
     id: 'chatcmpl-1',
@@ -100,7 +104,7 @@ const BODIES = {
   }),
 }
 
-/** The Workers' variables: the built-in catalog, with three providers that lead to the fake one. */
+/** The Workers' variables: the built-in catalog, with three providers that point to the fake one. */
 function variables(upstream, tokens) {
   const gateway = {
     POSTERN_MASTER_KEYS: tokens.master,
@@ -114,7 +118,7 @@ function variables(upstream, tokens) {
   return { gateway, control: { POSTERN_MASTER_KEYS: tokens.master, POSTERN_ADMIN_TOKEN: tokens.owner } }
 }
 
-/** A seeded random number generator (mulberry32): numbers from 0 to below 1. */
+/** A seeded random number generator (mulberry32) with numbers in [0, 1). */
 function random(seed) {
   let state = seed
   return () => {
@@ -128,7 +132,7 @@ function random(seed) {
 const next = random(20261101)
 const about = (number) => Math.round(number * (0.7 + 0.6 * next()))
 
-/** The tokens of one request. Of the cached input, a tenth is written. */
+/** The tokens of one request. A tenth of the cached input is written. */
 function tokens(typical) {
   const [input, output] = [about(typical.input), about(typical.output)]
   const cached = Math.round(input * typical.cached)
@@ -165,7 +169,7 @@ class Month {
     this.#keys = keys
   }
 
-  /** Sends a day's requests: new ones to each model, then repeated ones, which the cache serves. */
+  /** Sends a day's requests: new ones to each model, then repeats, which the cache serves. */
   async sendDay(day) {
     await post(`${this.#service.url}/__clock`, String(timeOf(day)))
     const weekend = [0, 6].includes(new Date(timeOf(day)).getUTCDay())
@@ -228,7 +232,7 @@ async function seed(service) {
   }
   for (let day = 1; day <= TODAY; day++) {
     await month.sendDay(day)
-    await until(`all requests of day ${day} are reported`, reported, 60_000) // or the next day finds a lease lost
+    await until(`all requests of day ${day} are reported`, reported, 60_000) // otherwise a lease would be lost on the next day
   }
   return project
 }

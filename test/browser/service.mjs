@@ -80,7 +80,7 @@ class Service {
     return fetch(this.url + path, { redirect: 'manual', ...init })
   }
 
-  /** Calls the admin API; {status, headers, body}. */
+  /** Calls the admin API. Returns {status, headers, body}. */
   async call(method, path, body, headers = { authorization: `Bearer ${this.tokens.owner}` }) {
     const response = await this.fetch(`/api/admin/${path}`, {
       method,
@@ -92,7 +92,7 @@ class Service {
     return { status: response.status, headers: response.headers, body: isJSON ? JSON.parse(text) : text }
   }
 
-  /** Calls the admin API as the owner and asserts success; the response's body. */
+  /** Calls the admin API as the owner and asserts success. Returns the response's body. */
   async admin(method, path, body) {
     const response = await this.call(method, path, body)
     assert.ok(response.status < 300, `${method} ${path}: ${response.status} ${JSON.stringify(response.body)}`)
@@ -111,7 +111,7 @@ class Service {
     return this.admin('POST', `projects/${project.id}/keys`, { name: 'Backend', kind: 'gateway', ...fields })
   }
 
-  /** Sends a completion request to the gateway; {status, headers, body}. */
+  /** Sends a completion request to the gateway. Returns {status, headers, body}. */
   async complete(key, fields = {}) {
     const body = { messages: [{ role: 'user', content: 'Hello!' }], ...fields }
     const response = await this.fetch('/api/ai/complete', {

@@ -70,7 +70,7 @@ for (const [how, tamper] of [
       await context.clearCookies()
       const tampered = tamper(cookie)
       if (tampered) await context.addCookies([tampered])
-      // Not by mouse: a refresh in the background may have opened the sign-in dialog over the link already.
+      // Not with the mouse, because a background refresh may already have opened the sign-in dialog over the link.
       await page.getByRole('link', { name: 'API keys', exact: true }).evaluate((link) => link.click())
       await onSignIn(page)
       await signIn(page, service.tokens.owner)
@@ -94,7 +94,7 @@ journey('unsaved input survives a renewed sign-in', { as: 'owner' }, async ({ pa
   assert.equal(await save.evaluate((button) => button === document.activeElement), true)
   await save.click()
   await until('it is saved', async () => (await service.get(`projects/${project.id}`)).name === 'Typed for long')
-  await page.locator('button[aria-busy="true"]').waitFor({ state: 'detached' }) // the page has the response too
+  await page.locator('button[aria-busy="true"]').waitFor({ state: 'detached' }) // the page has also received the response
 
   await page.getByLabel('Name').fill('Discarded')
   await context.clearCookies()
@@ -177,7 +177,7 @@ journey('a viewer sees everything and cannot make changes', { as: 'viewer' }, as
 })
 
 journey('a new owner token ends all sessions of the previous one', { as: 'owner' }, async ({ page }) => {
-  await page.goto('/dashboard/projects', { waitUntil: 'networkidle' }) // else a request in flight ends the session
+  await page.goto('/dashboard/projects', { waitUntil: 'networkidle' }) // otherwise a request in flight ends the session
   const previous = service.tokens.owner
   await service.rotateOwner()
   await page.getByRole('link', { name: 'Audit log' }).click()
@@ -188,7 +188,7 @@ journey('a new owner token ends all sessions of the previous one', { as: 'owner'
   await page.getByRole('heading', { name: 'Audit log' }).waitFor()
 })
 
-// Must be the last test: it locks out this machine's address.
+// Must be the last test, because it locks out this machine's address.
 journey('repeated invalid tokens cause a lockout that a valid token passes', {}, async ({ page }) => {
   await page.goto('/dashboard')
   const guess = async () => (await service.call('POST', 'session', { token: 'guess' }, {})).status

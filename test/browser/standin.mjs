@@ -1,10 +1,11 @@
-// Stand-ins for reports of the admin API whose states a test cannot bring about: GET …/overview of a deployment in trouble.
+// Stand-ins for admin API reports that show states which a test cannot create: GET …/overview of a deployment in
+// trouble.
 import { PROJECTS, projectName } from './crowd.mjs'
 
 const HOUR_MS = 3_600_000
 const FAILED = { busy: 0, rejected: 0, unavailable: 0, timeout: 0, connection: 0, cut: 0, unusable: 0, broken: 0 }
 
-/** Figures with a number of requests, of which some were refused and some failed. */
+/** Figures for a number of requests, some of which were refused and some of which failed. */
 export function figures({ requests = 0, refused = 0, failed = 0, cost = 0, rescued = 0, opened = 0 } = {}) {
   const speed = requests > 0 ? { meanMs: 420, p50Ms: 330, p90Ms: 900, p95Ms: 1200, p99Ms: 2500 } : null
   return {
@@ -28,7 +29,10 @@ export function figures({ requests = 0, refused = 0, failed = 0, cost = 0, rescu
 /** The time of a step, counted back from now. */
 const hourAgo = (now, hours) => new Date(Math.floor(now / HOUR_MS - hours) * HOUR_MS).toISOString()
 
-/** A project of the overview: the fewer its number, the more it spent; every tenth has nearly used its budget. */
+/**
+ * A project of the overview. The lower its number, the more it spent. Every tenth project has nearly used up its
+ * budget.
+ */
 function projectRow(i, now, id) {
   const requests = i % 5 === 4 ? 0 : PROJECTS - i
   const limit = 10

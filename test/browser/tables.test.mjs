@@ -20,7 +20,7 @@ const edges = (locator) =>
     return { left: Math.round(left), right: Math.round(right) }
   })
 
-/** Fails unless a table's first cell and its last button can be seen and clicked at both ends of its scrolling. */
+/** Fails unless a table's first cell and last button can be seen and clicked at both ends of the scroll range. */
 async function checkInView(page, table, name, width) {
   const frame = page.locator('.table-frame').filter({ has: table })
   for (const end of [0, 10_000]) {
@@ -63,7 +63,7 @@ journey('a cut name has a tooltip, is whole at the focus, and whole on its page'
     assert.equal(await link.getAttribute('title'), LONG)
     assert.equal(await isCut(), true)
     await page.getByRole('link', { name: 'Skip to content' }).focus()
-    await page.keyboard.press('Tab') // from here on, the focus counts as one of the keyboard
+    await page.keyboard.press('Tab') // from here on, the focus counts as set by the keyboard
     await link.focus()
     assert.equal(await isCut(), false)
     await page.keyboard.press('Enter')
@@ -110,7 +110,10 @@ journey('below 600 pixels, rows are cards that are used by touch', TOUCH, async 
   assert.equal(new URL(page.url()).pathname, `${KEYS}/${key.id}`)
 })
 
-/** Answers filtered reads of the audit log: two pages without a match, then a match, then the end. Records the cursors. */
+/**
+ * Responds to filtered reads of the audit log with two pages without a match, then a match, then the end. Records the
+ * cursors.
+ */
 async function sparseLog(page) {
   const cursors = []
   const second = Promise.withResolvers()
@@ -203,7 +206,7 @@ journey('lists of keys and projects are complete, however many pages they have',
   await service.admin('DELETE', `projects/${project.id}/keys/${third.id}`)
 })
 
-/** The first words of a table's rows, in their order. */
+/** The first words of a table's rows, in order. */
 const rowNames = (table) =>
   table.getByRole('rowheader').evaluateAll((cells) => cells.map((cell) => cell.textContent.trim()).join())
 
@@ -252,7 +255,7 @@ journey(
   },
 )
 
-/** The names of a project's keys in the order of the API. */
+/** The names of a project's keys, in the API's order. */
 async function rowsOf({ id }) {
   return (await service.get(`projects/${id}/keys`)).keys.map(({ name }) => name).join()
 }
@@ -303,7 +306,7 @@ journey('requests, violations and the registry are sorted by their headers', { a
     table
       .locator(`[data-label="${label}"]`)
       .evaluateAll((cells) => cells.map((cell) => cell.querySelector('.name, code, .badge')?.textContent).join())
-  /** Clicks a header twice: the second order has to be the reverse of the first, and more than one value. */
+  /** Clicks a header twice. The second order must be the reverse of the first, with more than one value. */
   const bothWays = async (label) => {
     const table = page.getByRole('table')
     const header = table.getByRole('columnheader', { name: label })

@@ -18,7 +18,7 @@ const at = (path) => `/dashboard/projects/${project.id}/${path}`
 const SETTINGS = at('settings')
 const nameOf = field('Name')
 
-// Each: path, steps to the form, a field, a value that is unsaved, and the value without changes.
+// Each case has a path, the steps to the form, a field, an unsaved value, and the unchanged value.
 const FORMS = [
   [SETTINGS, null, nameOf, 'Renamed', 'Edited'],
   [SETTINGS, null, field('Webhook URL'), 'https://example.com/hook', ''],
@@ -109,7 +109,7 @@ journey('closing the tab asks as long as changes are unsaved', { as: 'owner' }, 
   const { page } = visit
   visit.asks = true
   await page.goto(SETTINGS)
-  await nameOf(page).click() // a browser asks only a user who has done something
+  await nameOf(page).click() // a browser asks only if the user has interacted with the page
   const save = (idle) => page.locator(`button[aria-disabled=true]:text("Save settings")`).waitFor({ state: idle })
   await nameOf(page).fill('Unsaved')
   await save('detached')

@@ -54,7 +54,7 @@ journey('the overview shows the same usage as GET /api/usage', { as: 'owner' }, 
   await page.goto(`/dashboard/projects/${project.id}`)
   await page.getByText('No requests in this range').waitFor()
   await spend(key.value, 3)
-  await spend(key.value, 1) // the first message again: a cache hit
+  await spend(key.value, 1) // the first message again, which is a cache hit
   const usage = await report(project, reader.value, 4)
   assert.deepEqual([usage.budget.used, usage.cache.hits, usage.cache.misses], [0.15, 1, 3])
 
@@ -100,7 +100,7 @@ journey('the overview shows the same usage as GET /api/usage', { as: 'owner' }, 
   })
 })
 
-/** Makes the provider answer the next requests of OpenAI's format with a status. */
+/** Makes the provider respond to the next requests in OpenAI's format with a given status. */
 async function failNext(status, times = 1) {
   const command = { kind: 'status', status, family: 'openai', times }
   const response = await fetch(`${service.upstream}/__fake/next`, { method: 'POST', body: JSON.stringify(command) })
@@ -135,7 +135,7 @@ journey(
   },
 )
 
-/** Sends a message to farthing, whose provider's prompt cache does what the text says. */
+/** Sends a message to farthing. The text determines the effect on the provider's prompt cache. */
 async function ask(key, content) {
   const response = await service.fetch('/v1/messages', {
     method: 'POST',
@@ -162,7 +162,7 @@ journey('what a prompt cache saved is the same everywhere', { as: 'owner' }, asy
   await ask(key, 'kept for an hour') // − 6 × 200 millionths
   const cached = { messages: [{ role: 'user', content: 'cached' }] }
   await service.complete(key.value, { ...cached, model: 'groat' }) // 80 × 150 millionths
-  await service.complete(key.value, { ...cached, quality: 'frontier' }) // dime has no price for cached tokens: it saves nothing
+  await service.complete(key.value, { ...cached, quality: 'frontier' }) // dime has no price for cached tokens, so it saves nothing
   await spend(key.value, 1)
   const saved = 0.0247
   const { promptCache, models } = await report(project, reader.value, 5)
@@ -301,8 +301,8 @@ journey(
     await page.getByText(`Signing secret: …${secret.slice(-4)}`).waitFor()
     assert.ok(!(await page.content()).includes(secret), 'the secret is shown once')
 
-    // A request is admitted if its maximum cost fits the remaining budget. These cost more than their maximum, because
-    // the fake provider ignores maxTokens.
+    // A request is admitted if its maximum cost fits into the remaining budget. These cost more than their maximum,
+    // because the fake provider ignores maxTokens.
     let rejected
     for (let i = 0; i < 12 && !rejected; i++) {
       const response = await service.complete(key.value, {

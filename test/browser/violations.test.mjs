@@ -7,7 +7,7 @@ const service = await startService()
 const { journey } = await startBrowser(service)
 const [sales, support] = [await withViolations('Sales', 1), await withViolations('Support', 2)]
 
-/** A project of which so many keys sent a card number. */
+/** A project in which the given number of keys sent a card number. */
 async function withViolations(name, number) {
   const project = await service.project({ name, plan: 'guarded' })
   await service.admin('PUT', `projects/${project.id}/governor`, { enabled: true })
@@ -75,7 +75,7 @@ journey('filters and the range are in the URL', { as: 'owner' }, async ({ page }
   await until('the palette leads to all of today', async () => (await rows(page).count()) === 3)
 })
 
-/** The violation of a stand-in, so many minutes ago. */
+/** A stand-in violation from the given number of minutes ago. */
 function violationOf(project, minutes) {
   const [violation] = sales.violations
   const at = new Date(Date.parse(violation.lastAt) - minutes * 60_000).toISOString()
@@ -102,7 +102,7 @@ journey('200 projects are searched to the end, the newest first', { as: 'owner' 
       next: null,
     },
   }
-  const held = new Map() // the calls that wait, by their cursor
+  const held = new Map() // the waiting calls, keyed by cursor
   await page.route(/\/api\/admin\/violations/, (route) => {
     const { searchParams } = new URL(route.request().url())
     const after = searchParams.get('after') ?? ''

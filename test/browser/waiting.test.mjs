@@ -78,7 +78,7 @@ journey('a rotated key is shown although Escape was pressed during the rotation'
   assert.match(await value.textContent(), /^sk_live_\w{20,}$/)
 
   for (let i = 0; i < 3; i++) await page.keyboard.press('Escape')
-  await page.mouse.click(5, 5) // outside the dialog, so that nothing in it has the focus
+  await page.mouse.click(5, 5) // outside the dialog, so that nothing inside it has the focus
   for (let i = 0; i < 3; i++) await page.keyboard.press('Escape')
   assert.equal(await value.isVisible(), true)
   await page.getByRole('link', { name: 'I’ve saved this key' }).click()
@@ -142,7 +142,7 @@ journey('a search that fails does not show another search’s results', { as: 'o
   await needle.waitFor()
 })
 
-/** Fails the page's calls of the admin API. Returns a function that ends the outage. */
+/** Fails the page's calls to the admin API. Returns a function that ends the outage. */
 async function breakServer({ page, expected }, status) {
   expected.push(/Failed to load resource/)
   const url = '**/api/admin/**'
@@ -196,7 +196,10 @@ journey('an outage while the page is opened ends at “Try now”', { as: 'owner
   assert.equal(await page.getByRole('alert').count(), 0)
 })
 
-/** Holds the page's calls of the admin API, of which none is answered. Returns their paths so far, and a release. */
+/**
+ * Holds the page's calls to the admin API without responding. Returns their paths so far, and a function that releases
+ * them.
+ */
 async function holdAll(page) {
   const paths = new Set()
   const { promise, resolve } = Promise.withResolvers()

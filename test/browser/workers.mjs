@@ -1,5 +1,5 @@
-// Runs both Workers with `wrangler dev`, or `postern serve` with TEST_TARGET=serve, with their own state, in front of the
-// fake provider.
+// Runs both Workers with `wrangler dev`, or `postern serve` with TEST_TARGET=serve, with their own state, in front of
+// the fake provider.
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -98,7 +98,7 @@ function writeConfig(folder, file, main, vars) {
 // "exit" handlers clean up; a signal would skip them.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => process.exit(1))
 
-/** Creates a folder for the Workers' state, which survives a restart of the Workers. */
+/** Creates a folder for the Workers' state, which survives restarts of the Workers. */
 export function makeState() {
   mkdirSync(BUILD, { recursive: true })
   const folder = mkdtempSync(join(tmpdir(), 'postern-browser-'))
@@ -107,14 +107,16 @@ export function makeState() {
   return { folder, remove }
 }
 
-/** Starts both Workers on a state. Returns their URL and port, their output, and a function that stops them. */
+/**
+ * Starts both Workers with a state folder. Returns their URL and port, their output, and a function that stops them.
+ */
 export async function startWorkers(state, vars, { port, entries = ENTRIES } = {}) {
   if (onServe) return startServe(join(state.folder, 'data'), { ...vars.gateway, ...vars.control }, port)
   for (let attempt = 1; ; attempt++) {
     try {
       return await tryToStart(state, vars, entries, port ?? (await freePort()))
     } catch (error) {
-      // wrangler also picks free ports itself, and another process can take one first.
+      // wrangler also picks free ports on its own, and another process can take one first.
       if (attempt >= START_TRIES || !error.message.includes('Address already in use')) throw error
     }
   }
@@ -161,14 +163,14 @@ function run(port, configs, stateFolder) {
       },
     },
   )
-  process.on('exit', () => signalGroup(child, 'SIGKILL')) // also when the test file fails before its tests run
+  process.on('exit', () => signalGroup(child, 'SIGKILL')) // even if the test file fails before its tests run
   const output = []
   child.stdout.on('data', (chunk) => output.push(String(chunk)))
   child.stderr.on('data', (chunk) => output.push(String(chunk)))
   return Object.assign(child, { output })
 }
 
-/** Waits until both Workers respond: the gateway is ready shortly before the control Worker. */
+/** Waits until both Workers respond. The gateway is ready shortly before the control Worker. */
 async function ready(wrangler, url) {
   const responds = async () => {
     const response = await fetch(`${url}/api/admin/session`)
@@ -196,6 +198,6 @@ function signalGroup(leader, signal) {
   try {
     process.kill(-leader.pid, signal)
   } catch {
-    // The whole group has ended.
+    // The entire group has ended.
   }
 }

@@ -1,4 +1,4 @@
-// The steps of the build after the compilers: tools/pack-wasm.mjs and tools/check-size.mjs.
+// The build steps that follow the compilers: tools/pack-wasm.mjs and tools/check-size.mjs.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-// A server of chat completions whose connection breaks, at each point of a response and in each way.
+// A chat completions server whose connection breaks, at each point of a response and in each way.
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 
@@ -13,7 +13,10 @@ const completion = JSON.stringify({ id: 'c', object: 'chat.completion', created:
 const failure = { error: { message: 'The provider failed.', type: 'x', param: null, code: 'provider_error' } }
 const whole = piece('{"city":"Paris"}') + piece('', 'stop')
 
-/** The part of a stream and of a whole completion that is sent before the connection breaks. The first point has no headers. */
+/**
+ * The part of a streaming and of a non-streaming completion that is sent before the connection breaks. At the first
+ * point, there are no headers.
+ */
 export const POINTS = {
   'before the headers': null,
   'after the headers': ['', ''],
@@ -30,15 +33,15 @@ export const WAYS = {
   ended: (response) => response.end(),
 }
 
-/** A stream with an error event of the gateway, after a first piece. It is complete. */
+/** A complete stream with a gateway error event after a first piece. */
 export const FAILED = `${piece('Hel')}data: ${JSON.stringify(failure)}\n\n`
 
 /** A stream that is complete. */
 export const COMPLETE = `${whole}${event({ choices: [], usage })}data: [DONE]\n\n`
 
 /**
- * Starts a server that breaks each connection at a point, in a way. Its `fetch` breaks it when the headers have arrived;
- * a reset may still take some of the body along. The server closes at the end of test t.
+ * Starts a server that breaks each connection at a given point, in a given way. Its `fetch` breaks the connection
+ * when the headers have arrived. A reset may also discard some of the body. The server closes at the end of test t.
  */
 export async function breaking(t, point, way) {
   const sent = POINTS[point]

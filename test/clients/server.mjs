@@ -1,10 +1,11 @@
-// A server that answers by a script, for the table of behaviors in testdata/clients. It prints {"url"} when it listens
-// and ends with its standard input. testdata/clients/README.md describes the scripts and the recorded requests.
+// A server that responds according to a script, for the table of behaviors in testdata/clients. It prints {"url"}
+// when it is listening and ends when its standard input ends. testdata/clients/README.md describes the scripts and
+// the recorded requests.
 import { createServer } from 'node:http'
 
 const MAX_WRITE_BYTES = 1 << 20
 
-/** Cases by ID: the answers that are left, the number given, and the requests so far. */
+/** Cases by ID: the remaining responses, the number already sent, and the requests so far. */
 const cases = new Map()
 
 const server = createServer((request, response) => {
@@ -34,7 +35,7 @@ async function route(request, response) {
   known.requests.push(record)
   const number = known.requests.length
   const answer = known.answers[number - 1]
-  // 418 is not retried, so that a request too many is the last one.
+  // 418 is not retried, so an excess request is the last one.
   if (!answer) return send(response, 418, { error: `answer ${number} is not scripted`, code: 'unscripted' })
   response.on('close', () => {
     record.closed = !response.writableFinished && !response.broken
@@ -69,7 +70,7 @@ function send(response, status, value) {
   response.end(value === undefined ? undefined : JSON.stringify(value))
 }
 
-/** Replaces {url} in all strings by the case's URL, and {"dateInMs"} by an HTTP date. */
+/** Replaces {url} in all strings with the case's URL, and {"dateInMs"} with an HTTP date. */
 function filled(value, url) {
   if (typeof value === 'string') return value.replaceAll('{url}', url)
   if (Array.isArray(value)) return value.map((item) => filled(item, url))
@@ -85,7 +86,7 @@ async function play(response, answer, number) {
   const ending = answer.sse ? (answer.end ?? 'done') : (answer.end ?? 'close')
   const whole = body.reduce((sum, { text, times }) => sum + Buffer.byteLength(text) * times, 0)
   const headers = headersOf(answer, number)
-  // With a length, a client can tell a body that was cut from a whole one.
+  // With a length, a client can tell a truncated body from a complete one.
   if (!answer.sse) headers['content-length'] = answer.contentLength ?? whole
   response.writeHead(answer.status ?? 200, headers)
   response.flushHeaders()
@@ -96,13 +97,13 @@ async function play(response, answer, number) {
 function headersOf({ sse, json, headers, end }, number) {
   const type = sse ? 'text/event-stream; charset=utf-8' : json === undefined ? 'text/plain' : 'application/json'
   const all = { 'content-type': type, 'x-request-id': `req_${number}`, ...headers }
-  // Some runtimes send a request again by themselves if a reused connection breaks, so none is reused. A broken stream
-  // must not announce that: after `connection: close`, Node 20 takes it for a whole one.
+  // Some runtimes resend a request on their own if a reused connection breaks, so no connection is reused. A broken
+  // stream must not announce this, because after `connection: close`, Node 20 considers it complete.
   if (!sse || end === undefined || end === 'done' || end === 'close') all.connection = 'close'
   return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== null))
 }
 
-/** The body as texts, each repeated `times`. */
+/** The body as strings, each repeated `times`. */
 function bodyOf({ json, text, times = 1, sse, end = 'done' }) {
   if (json !== undefined) return [{ text: JSON.stringify(json), times: 1 }]
   if (!sse) return [{ text: text ?? '', times }]
@@ -114,7 +115,7 @@ function bodyOf({ json, text, times = 1, sse, end = 'done' }) {
   return end === 'done' ? [...events, { text: 'data: [DONE]\n\n', times: 1 }] : events
 }
 
-/** Writes a body, in pieces of some bytes if asked, and stops if the client has closed. */
+/** Writes a body, if requested in pieces of a given size. Stops if the client has closed the connection. */
 async function write(response, body, pieceBytes) {
   for (const bytes of pieces(body, pieceBytes)) {
     if (response.destroyed) return
@@ -145,7 +146,7 @@ function drained(response) {
   })
 }
 
-/** Ends an answer: `done` and `close` finish it, `reset` and `cut` break the connection, `hang` does neither. */
+/** Ends a response. `done` and `close` finish it, `reset` and `cut` break the connection, and `hang` does neither. */
 async function end(response, how) {
   if (how === 'hang' || response.destroyed) return
   if (how === 'done' || (how === 'close' && response.headersSent)) {
@@ -153,8 +154,8 @@ async function end(response, how) {
     return
   }
   response.broken = true
-  // The client must get the bytes before the connection breaks. A reset discards unread ones, and no event says when all are
-  // read.
+  // The client must receive the bytes before the connection breaks. A reset discards unread bytes, and no event says
+  // when all have been read.
   const ms = how === 'reset' ? 1000 : 50
   await new Promise((resolve) => setTimeout(resolve, response.headersSent ? ms : 0))
   if (how === 'reset') response.socket?.resetAndDestroy()

@@ -8,7 +8,7 @@ import (
 // AuditLog is the path of the audit log.
 const AuditLog = "/api/admin/audit"
 
-// Audit writes an audit entry as an endpoint does.
+// Audit writes an audit entry in the way an endpoint does.
 func (b *Bench) Audit(actor kernel.Identity, action, project, key string, before, after any) directory.Write {
 	b.Helper()
 	r := NewRequest("X-Postern-Address", "2001:db8::7")
@@ -30,5 +30,5 @@ func (b *Bench) Entries(query string) (entries []map[string]any, next string) {
 	return entries, got.Text("next")
 }
 
-// Boss is an owner who is authenticated by Cloudflare Access.
+// Boss is an owner authenticated by Cloudflare Access.
 var Boss = kernel.Identity{Name: "boss@example.com", Role: kernel.Owner, Via: kernel.ViaAccess}

@@ -49,8 +49,8 @@ type Sent struct {
 	Command      []byte
 }
 
-// Memory implements Objects: the Directory runs the real reducer, all other calls are recorded. If reducers
-// is set, ledgers and meters run their reducers as well.
+// Memory implements Objects. The Directory runs the real reducer, and all other calls are recorded. If Reducers is
+// set, ledgers and meters also run their reducers.
 type Memory struct {
 	mu       sync.Mutex
 	Rows     map[string][]byte // the Directory's
@@ -69,7 +69,7 @@ type Memory struct {
 // RecallCommand makes a meter return its slice.
 var RecallCommand = keymeter.Flush{Recall: true}
 
-// FlushReply is the reply of a meter that has nothing to return, and budget lent for a time.
+// FlushReply returns the reply of a meter that has nothing to return but has lent budget for the given time.
 func FlushReply(lentMs uint64) []byte {
 	reply := []byte{0, 0} // batches, open reservations
 	if lentMs > 0 {
@@ -167,7 +167,7 @@ func New(t *testing.T) *Bench {
 	return b
 }
 
-// Restart makes another instance of the control plane, which has nothing in its caches.
+// Restart creates another instance of the control plane, with empty caches.
 func (b *Bench) Restart() { b.Service = control.New(b.Config) }
 
 // Configure restarts the control plane with another configuration.
@@ -176,7 +176,7 @@ func (b *Bench) Configure(change func(*kernel.Config)) {
 	b.Restart()
 }
 
-// Joins makes the bench another instance of a deployment.
+// Joins makes the bench another instance of an existing deployment.
 func (b *Bench) Joins(other *Bench) {
 	b.Memory = other.Memory
 	b.Configure(func(c *kernel.Config) { c.Objects = other.Memory })
@@ -197,7 +197,7 @@ func (b *Bench) Document(key string) directory.Document {
 	return docs[0]
 }
 
-// Stored is the document of a project, whose path or ID is given.
+// Stored returns the document of a project, given its path or ID.
 func (b *Bench) Stored(project string) directory.Project {
 	b.Helper()
 	p, err := directory.DecodeProject(b.Document(doc.ProjectKey(strings.TrimPrefix(project, "/api/admin/projects/"))))
@@ -220,7 +220,7 @@ func (b *Bench) Commit(writes ...directory.Write) {
 	}
 }
 
-// root is the folder of the repository.
+// root returns the folder of the repository.
 func root() string {
 	_, file, _, _ := runtime.Caller(0)
 	for dir := filepath.Dir(file); ; dir = filepath.Dir(dir) {
@@ -230,7 +230,7 @@ func root() string {
 	}
 }
 
-// file is Config.Files.
+// file implements Config.Files.
 func (b *Bench) file(_ context.Context, name string) ([]byte, error) {
 	if b.Faulty != nil {
 		return nil, b.Faulty
@@ -247,7 +247,7 @@ func (b *Bench) file(_ context.Context, name string) ([]byte, error) {
 	return fs.ReadFile(b.Docs, name)
 }
 
-// TestCatalog is the catalog with two plans for tests.
+// TestCatalog returns the catalog with two plans for tests.
 func TestCatalog() *config.Config {
 	const overlay = `{"plans":[
 		{"name":"free","perSecond":10,"perDay":1000,"tokensPerMinute":5000,"budget":"5"},
@@ -255,7 +255,7 @@ func TestCatalog() *config.Config {
 	return ParseCatalog(overlay)
 }
 
-// ParseCatalog is the built-in catalog with an overlay.
+// ParseCatalog returns the built-in catalog with an overlay.
 func ParseCatalog(overlay string) *config.Config {
 	parsed, problem := config.Parse(abi.Config{Catalog: catalog.Default, Env: []abi.Header{{Name: config.EnvCatalog, Value: overlay}}})
 	if problem != "" {
@@ -319,7 +319,7 @@ func (b *Bench) Raw(r *http.Request, path string) *httptest.ResponseRecorder {
 	return w
 }
 
-// Must is do with an expected status; any other is fatal.
+// Must is like Do with an expected status. Any other status is fatal.
 func (b *Bench) Must(status int, method, path, body string) Reply {
 	b.Helper()
 	got := b.Do(method, path, body)
@@ -329,7 +329,7 @@ func (b *Bench) Must(status int, method, path, body string) Reply {
 	return got
 }
 
-// Text is a member of the body that is a text, or empty.
+// Text returns a string field of the body, or "".
 func (r Reply) Text(field string) string {
 	text, _ := r.Fields[field].(string)
 	return text
@@ -346,7 +346,7 @@ func (b *Bench) Refused(got Reply, want fault.Fault) {
 	}
 }
 
-// Problems are the fields named in the details of a 400, in order.
+// Problems returns the fields named in the details of a 400, in order.
 func (r Reply) Problems() []string {
 	var fields []string
 	details, _ := r.Fields["details"].([]any)
@@ -356,7 +356,7 @@ func (r Reply) Problems() []string {
 	return fields
 }
 
-// Project creates a project, and key creates a key in it. Both clear the recorded calls.
+// Project creates a project, and Key creates a key in it. Both clear the recorded calls.
 func (b *Bench) Project() string {
 	b.Helper()
 	id := b.Must(201, "POST", "/api/admin/projects", `{"name":"Test"}`).Text("id")
@@ -402,7 +402,7 @@ func (m *Memory) FailCommits() {
 	}
 }
 
-// NewRequest is a request with headers; its path does not matter.
+// NewRequest returns a request with headers. Its path does not matter.
 func NewRequest(headers ...string) *http.Request {
 	r := httptest.NewRequest("GET", "/", nil)
 	for i := 0; i < len(headers); i += 2 {
@@ -411,7 +411,7 @@ func NewRequest(headers ...string) *http.Request {
 	return r
 }
 
-// Example is a path that matches the pattern of a route.
+// Example returns a path that matches a route's pattern.
 func Example(pattern string) string {
 	return strings.NewReplacer("{project}", "proj_"+SomeID, "{key}", "key_"+SomeID, "{provider}", "openai",
 		"{violation}", "vio_"+SomeID, "{entry}", "mod_"+SomeID, "{hash}", SomeID+SomeID, "{request}", "req_"+SomeID).Replace(pattern)

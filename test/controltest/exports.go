@@ -21,5 +21,5 @@ func (e *Exports) Put(_ context.Context, name string, body []byte) error {
 	return nil
 }
 
-// Hourly does the scheduled work.
+// Hourly does the scheduled hourly work.
 func (b *Bench) Hourly() error { return b.Service.Hourly(b.Context()) }

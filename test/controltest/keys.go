@@ -59,7 +59,7 @@ func (b *Bench) Interleave(other func()) {
 	}
 }
 
-// MeterView is the state of a key's meter, which drops all deliveries without a newer version.
+// MeterView returns the state of a key's meter, which drops all deliveries without a newer version.
 func (b *Bench) MeterView(hash string) (status doc.Status, record doc.Record) {
 	for _, s := range b.Memory.Sent {
 		if s.Class != abi.ClassKeyMeter || s.Name != hash || bytes.Equal(s.Command, RecallCommand.Encode()) {
@@ -79,13 +79,13 @@ func (b *Bench) MeterView(hash string) (status doc.Status, record doc.Record) {
 	return status, record
 }
 
-// RecordOf is the record of a key in KV.
+// RecordOf returns the record of a key in KV.
 func (b *Bench) RecordOf(made Reply) doc.Record {
 	_, record := b.MeterView(keys.Hash(made.Text("value")))
 	return record
 }
 
-// KeysOf are the documents of a project's keys.
+// KeysOf returns the documents of a project's keys.
 func (b *Bench) KeysOf(path string) []directory.Key {
 	b.Helper()
 	var all []directory.Key

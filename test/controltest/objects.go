@@ -17,7 +17,7 @@ type objectName struct {
 
 var reducerConfig = TestCatalog()
 
-// Object is one of the deployment's objects, created at its first use.
+// Object returns one of the deployment's objects, which is created at its first use.
 func (m *Memory) Object(class abi.Class, name string) *testobject.Object {
 	id := objectName{class, name}
 	if m.objects == nil {
@@ -32,10 +32,10 @@ func (m *Memory) Object(class abi.Class, name string) *testobject.Object {
 	return m.objects[id]
 }
 
-// Directory is the deployment's Directory.
+// Directory returns the deployment's Directory.
 func (m *Memory) Directory() *testobject.Object { return m.Object(abi.ClassDirectory, directory.Name) }
 
-// NowMs is the bench's time in Unix milliseconds.
+// NowMs returns the bench's time in Unix milliseconds.
 func (m *Memory) NowMs() uint64 { return uint64(m.now().UnixMilli()) }
 
 func reads(in *abi.ObjectInput) ([]abi.Range, error) {

@@ -14,19 +14,19 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// Master is a master key as the variable has it, and its bytes.
+// Master returns a master key in the variable's format, and its bytes.
 func Master(id string, fill byte) (text string, key []byte) {
 	key = bytes.Repeat([]byte{fill}, 32)
 	return id + ":" + base64.StdEncoding.EncodeToString(key), key
 }
 
-// November is the current month; its first day is number 20,758.
+// November is the current month. Its first day is number 20,758.
 var November = calendar.NewPeriod(calendar.Monthly, 0, 20_758)
 
 // SomeID is the part of an ID after its prefix.
 const SomeID = "0123456789abcdef0123456789abcdef"
 
-// RoutedCatalog is a bench whose catalog has tiers and models that distinguish the strategies.
+// RoutedCatalog returns a bench whose catalog has tiers and models that distinguish the strategies.
 func RoutedCatalog(t *testing.T) *Bench {
 	b := New(t)
 	b.Configure(func(c *kernel.Config) {
@@ -44,7 +44,7 @@ func RoutedCatalog(t *testing.T) *Bench {
 	return b
 }
 
-// Field is one field of a response as raw JSON.
+// Field returns one field of a response as raw JSON.
 func Field(r Reply, name string) string {
 	var values map[string]json.RawMessage
 	if err := json.Unmarshal(r.Body.Bytes(), &values); err != nil {
@@ -53,7 +53,7 @@ func Field(r Reply, name string) string {
 	return string(values[name])
 }
 
-// CheckPolicies checks the versions of the policy that KV, the meter and the ledger have.
+// CheckPolicies checks which versions of the policy KV, the meter and the ledger have.
 func (b *Bench) CheckPolicies(id, value string, versions []uint64) {
 	b.Helper()
 	var want, have []string

@@ -7,7 +7,7 @@ import (
 	"crypto/rand"
 )
 
-// sealNatively is Config.Seal without WebCrypto.
+// sealNatively implements Config.Seal without WebCrypto.
 func sealNatively(_ context.Context, key []byte, additionalData string, plaintext []byte) ([]byte, error) {
 	gcm, err := newGCM(key)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Constants of requests by people.
+// Constants for requests by people.
 const (
 	ViewerToken = "viewers-token-of-this-test"
 	Sessions    = "/api/admin/session"
@@ -22,7 +22,7 @@ func (b *Bench) SignIn(token string) string {
 	return b.Cookie(got).Name + "=" + b.Cookie(got).Value
 }
 
-// Cookie is the session cookie of a response.
+// Cookie returns the session cookie of a response.
 func (b *Bench) Cookie(got Reply) *http.Cookie {
 	b.Helper()
 	cookies := got.Result().Cookies()

@@ -13,14 +13,15 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// Booked is an amount of usage that a test reports. PromptCache tells what its requests did with a provider's prompt cache.
+// Booked is an amount of usage that a test reports. The method PromptCache returns its use of a provider's prompt
+// cache.
 type Booked struct {
 	Day, Hour      uint64
 	Key, Model     string
 	Requests, Pico uint64
 }
 
-// Today is the number of the day of the bench.
+// Today is the number of the bench's current day.
 const Today = 20_778
 
 // Absorb reports usage to the ledger, from a separate meter for each key.
@@ -41,27 +42,27 @@ func (b *Bench) Absorb(path string, all []Booked) {
 	}
 }
 
-// PromptCache is what the requests read, wrote and saved: less than nothing if few requests cost much.
+// PromptCache returns what the requests read, wrote and saved. The savings are negative if few requests cost a lot.
 func (u *Booked) PromptCache() ledger.PromptCache {
 	return ledger.PromptCache{Read: 3 * u.Requests, Written: 2 * u.Requests, SavedPico: 20*int64(money.Cent/10)*int64(u.Requests) - int64(u.Pico)}
 }
 
-// Attempts are the attempts of the requests that failed.
+// Attempts returns the failed attempts of the requests.
 func (u *Booked) Attempts() (a ledger.Attempts) {
 	a.Failed[ledger.CauseBusy], a.Failed[ledger.CauseBroken], a.Rescued = 2*u.Requests, 3*u.Requests, u.Requests
 	return a
 }
 
-// OutcomesText is how the API shows the outcomes of requests that were all served.
+// OutcomesText is the API's representation of outcomes when all requests were served.
 const OutcomesText = `"outcomes":{"served":%d,"refused":0,"failed":0,"left":0,"causes":{}}`
 
-// AttemptsText is how the API shows the attempts and outcomes of a number of requests.
+// AttemptsText returns the API's representation of the attempts and outcomes of a number of requests.
 func AttemptsText(requests uint64) string {
 	return fmt.Sprintf(`"attempts":{"total":%d,"failed":{"busy":%d,"rejected":0,"unavailable":0,"timeout":0,"connection":0,"cut":0,"unusable":0,"broken":%d},"rescued":%d,"opened":0},`+OutcomesText,
 		3*requests, 2*requests, 3*requests, requests, requests)
 }
 
-// DayOf is the date of a day.
+// DayOf returns the date of a day.
 func DayOf(day uint64) string { return time.Unix(int64(day)*86400, 0).UTC().Format(time.DateOnly) }
 
 // Tally reports requests of a project that were not served.
@@ -70,8 +71,8 @@ func (b *Bench) Tally(project string, t ledger.Tally) {
 	b.Ask(abi.ClassLedger, project[strings.LastIndex(project, "/")+1:], t.Encode())
 }
 
-// Violate reports a violation of now to a project's ledger, and returns its ID in the API. Fields that are not set have
-// defaults.
+// Violate reports a current violation to a project's ledger, and returns its ID in the API. Fields that are not set
+// have defaults.
 func (b *Bench) Violate(project string, v ledger.Violation) string {
 	b.Helper()
 	if v.AtMs == 0 {
@@ -88,7 +89,7 @@ func (b *Bench) Violate(project string, v ledger.Violation) string {
 	v.Count = max(v.Count, 1)
 	of := b.Memory.Object(abi.ClassLedger, strings.TrimPrefix(project, "/api/admin/projects/"))
 	group := ledger.ViolationGroup{FirstMs: v.AtMs, Violation: v}
-	// A meter of its own per violation: each sends its first batch.
+	// Each violation has its own meter, which sends its first batch.
 	batch := ledger.Absorb{Key: fmt.Sprint("meter", len(of.Rows)), KeyID: TestKeyID, Seq: 1, Violations: []ledger.ViolationGroup{group}}
 	if _, err := of.Call(b.Memory.NowMs(), batch.Encode()); err != nil {
 		b.Fatal(err)
@@ -118,7 +119,7 @@ func (b *Bench) Spend(project, meter, keyID, model string, seq uint64, cost mone
 	}
 }
 
-// Budget is a project's budget in the report of its usage.
+// Budget returns a project's budget from its usage report.
 func (b *Bench) Budget(path string) string {
 	b.Helper()
 	got := b.Must(200, "GET", path+"/usage", "")
@@ -129,7 +130,7 @@ func (b *Bench) Budget(path string) string {
 	return string(text)
 }
 
-// Request makes a key's meter admit and settle a request, with a grant of the ledger if necessary.
+// Request makes a key's meter admit and settle a request, with a grant from the ledger if necessary.
 func (b *Bench) Request(project, value, id string, cost money.Pico) {
 	b.Helper()
 	b.Reserve(project, value, id, cost)
@@ -185,10 +186,11 @@ func (b *Bench) Ask(class abi.Class, name string, command []byte) []byte {
 	return reply
 }
 
-// TestKeyID is the key of the requests that violate.
+// TestKeyID is the key of the requests with violations.
 const TestKeyID = "key_0123456789ab"
 
-// Summarize rings the alarm of a project's Ledger half a minute after its last report, and delivers its summaries to the deployment's.
+// Summarize rings the alarm of a project's Ledger half a minute after its last report, and delivers its summaries to
+// the deployment's Ledger.
 func (b *Bench) Summarize(project string) {
 	b.Helper()
 	l := b.Memory.Object(abi.ClassLedger, project[strings.LastIndex(project, "/")+1:])

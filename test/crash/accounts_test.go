@@ -14,7 +14,7 @@ type project struct {
 	name     string
 	accounts []*account
 	read     figures // the newest usage that the server reported before a crash
-	answered int     // requests that the provider answered completely
+	answered int     // requests to which the provider sent a complete response
 	mu       sync.Mutex
 }
 
@@ -31,7 +31,7 @@ type account struct {
 type counts struct {
 	sent    int
 	served  int // complete 200 responses
-	refused int // by a limit, the budget, a policy or the key's status
+	refused int // refused because of a limit, the budget, a policy or the key's status
 }
 
 func (a *account) count(change func(*counts)) {
@@ -46,7 +46,7 @@ func (a *account) now() counts {
 	return a.counts
 }
 
-// newProject creates a project. fields are JSON members.
+// newProject creates a project. fields are its JSON fields.
 func (d *deployment) newProject(name, fields string) *project {
 	d.Helper()
 	got := d.mustAdmin("POST", "projects", fmt.Sprintf(`{"name":%q,"plan":"unlimited"%s}`, name, fields))
@@ -55,7 +55,7 @@ func (d *deployment) newProject(name, fields string) *project {
 	return p
 }
 
-// newAccount creates a key. fields are JSON members.
+// newAccount creates a key. fields are its JSON fields.
 func (d *deployment) newAccount(p *project, tag, fields string) *account {
 	d.Helper()
 	got := d.mustAdmin("POST", "projects/"+p.id+"/keys", fmt.Sprintf(`{"name":%q%s}`, tag, fields))
@@ -77,7 +77,8 @@ func (p *project) all() []*account {
 	return p.accounts[:len(p.accounts):len(p.accounts)]
 }
 
-// collect counts what the provider received since the last call, and answered completely. No request may be in flight.
+// collect counts the requests since the last call that the provider received, and those to which it sent a complete
+// response. No request may be in flight.
 func (d *deployment) collect() {
 	d.Helper()
 	d.eventually("the provider is idle", func() error {
@@ -109,7 +110,7 @@ type figures struct {
 	cost, used                                       float64
 }
 
-// settled is the number of requests that were booked as the provider reported.
+// settled returns the number of requests that were booked as the provider reported.
 func (f figures) settled() int64 { return f.requests - f.expired - f.estimated }
 
 func readFigures(body []byte) figures {

@@ -7,15 +7,15 @@ import (
 	"strconv"
 )
 
-// Prices in dollars: 100 prompt and 50 completion tokens of the model "only", and the smallest and largest reservation,
-// with room for the estimate of the prompt.
+// Prices in dollars: 100 prompt and 50 completion tokens of the model "only", and the smallest and largest
+// reservation, with some room for the estimated prompt.
 const (
 	answerCost  = 0.0002
 	leastAmount = 0.0004
 	mostAmount  = 0.0062
 )
 
-// checkAcknowledged checks what must hold as soon as the server is back.
+// checkAcknowledged checks the conditions that must hold as soon as the server is back.
 func (w *world) checkAcknowledged() {
 	w.Helper()
 	for _, a := range w.steady {
@@ -33,7 +33,7 @@ func (w *world) checkAcknowledged() {
 	w.checkDaily()
 }
 
-// checkSettled checks what must hold after the reservations of the crash have expired.
+// checkSettled checks the conditions that must hold after the crash's reservations have expired.
 func (w *world) checkSettled() {
 	w.Helper()
 	w.collect()
@@ -68,8 +68,8 @@ func (p *project) sums() (all counts) {
 	return all
 }
 
-// checkUsage checks what always holds: nothing is booked twice, nothing reported is lost, settled requests cost what the
-// provider reported, and others their reservation.
+// checkUsage checks the conditions that always hold. Nothing is booked twice, nothing reported is lost, settled
+// requests cost the amount that the provider reported, and others cost their reservation.
 func (w *world) checkUsage(p *project, f figures) {
 	w.Helper()
 	all := p.sums()
@@ -92,7 +92,8 @@ func (w *world) checkUsage(p *project, f figures) {
 	p.read = f
 }
 
-// complete reports whether every response of the provider and to a caller is booked, if only as an estimate.
+// complete reports whether every response from the provider and every response to a caller is booked, if only as an
+// estimate.
 func (p *project) complete(f figures) error {
 	all := p.sums()
 	if booked := f.settled() + f.expired; booked < int64(p.answered) || booked < int64(all.served) {
@@ -103,7 +104,8 @@ func (p *project) complete(f figures) error {
 
 var dayLeft = regexp.MustCompile(`"day";r=(\d+)`)
 
-// checkDaily checks the limit of a day over all crashes, both ways: no more admissions, and no refusal before it is full.
+// checkDaily checks the daily limit across all crashes, in both directions: no excess admissions, and no refusal
+// before it is reached.
 func (w *world) checkDaily() {
 	w.Helper()
 	before := w.daily.now()
@@ -132,8 +134,9 @@ func (w *world) checkDaily() {
 	}
 }
 
-// checkBudget checks the small budget, both ways: it is never exceeded, and a request that it covers is not refused. The alarms
-// of reservations that have expired may take a moment after the start; until then they hold a part of the budget.
+// checkBudget checks the small budget in both directions. It is never exceeded, and a request that it covers is not
+// refused. The alarms of expired reservations may take a moment after the start. Until then, these reservations hold
+// part of the budget.
 func (w *world) checkBudget() {
 	w.Helper()
 	for _, a := range w.poor {
@@ -142,7 +145,8 @@ func (w *world) checkBudget() {
 	w.collect()
 }
 
-// spend sends a request with a key of the small budget. Its error is a refusal although enough is left.
+// spend sends a request with a key of the small budget. It returns an error if the request is refused even though
+// enough is left.
 func (w *world) spend(a *account) error {
 	w.Helper()
 	f := w.figures(w.small)

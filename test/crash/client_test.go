@@ -11,7 +11,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// response is a complete response of the server.
+// response is a complete response from the server.
 type response struct {
 	status int
 	header http.Header
@@ -59,7 +59,7 @@ func (d *deployment) admin(method, path, body string) (*response, error) {
 	return d.send(method, "/api/admin/"+path, "Authorization", "Bearer "+adminToken, body)
 }
 
-// mustAdmin is admin for a server that is up.
+// mustAdmin is like admin, for a server that is up.
 func (d *deployment) mustAdmin(method, path, body string) *response {
 	d.Helper()
 	got, err := d.admin(method, path, body)
@@ -77,7 +77,7 @@ type prompt struct {
 	tag, text string
 	maxTokens int
 	stream    bool
-	anthropic bool // in Anthropic's format, to a provider of its own
+	anthropic bool // in Anthropic's format, to its own provider
 }
 
 func (p prompt) String() string {
@@ -88,8 +88,8 @@ func (p prompt) String() string {
 		p.maxTokens, p.stream, p.tag, p.text)
 }
 
-// complete sends a completion request with an account's key and counts its outcome. refusals are the statuses that the
-// account's limits allow. It returns nil if the server was killed meanwhile.
+// complete sends a completion request with an account's key and counts its outcome. refusals are the statuses that
+// the account's limits allow. It returns nil if the server was killed in the meantime.
 func (d *deployment) complete(a *account, p prompt, refusals ...int) *response {
 	p.tag = a.tag
 	a.count(func(n *counts) { n.sent++ })

@@ -15,7 +15,7 @@ const (
 	perSecond = 5
 )
 
-// stepped is a deployment under load whose clock is stepped.
+// stepped is a deployment under load whose clock is stepped back and forth.
 type stepped struct {
 	*deployment
 	main                  *project
@@ -24,7 +24,7 @@ type stepped struct {
 	callers               sync.WaitGroup
 }
 
-// TestClockSteps steps the clock of a loaded server by an hour, over midnight and back.
+// TestClockSteps steps the clock of a loaded server by an hour, past midnight and back.
 func TestClockSteps(t *testing.T) {
 	s := &stepped{deployment: deploy(t), stop: make(chan struct{})}
 	s.step(23*time.Hour + 30*time.Minute - virtualStart.Sub(virtualStart.Truncate(24*time.Hour)))
@@ -77,8 +77,8 @@ func (s *stepped) prompt(n int, stream bool) prompt {
 	return prompt{text: fmt.Sprint("count to 20, ", time.Now().UnixNano(), n), maxTokens: pick(amounts), stream: stream}
 }
 
-// stepInFlight steps the clock while a response is held back. Its reservation expires by a step forward; its late settle
-// must replace that.
+// stepInFlight steps the clock while a response is held back. A step forward makes the reservation expire, and the
+// late settle must replace that charge.
 func (s *stepped) stepInFlight(by time.Duration) {
 	s.Helper()
 	s.upstream.Next(fakeprovider.Behavior{Kind: "hold", Family: "anthropic"})
@@ -104,7 +104,7 @@ func (s *stepped) stepInFlight(by time.Duration) {
 	held.Wait()
 }
 
-// untilRefused waits until the day of the daily key is full, and requests of the others are served meanwhile.
+// untilRefused waits until the daily key has reached its limit, while requests of the other keys are served.
 func (s *stepped) untilRefused() {
 	s.Helper()
 	daily, steady, second := s.daily.now(), s.steady.now(), s.second.now()

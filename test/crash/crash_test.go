@@ -11,17 +11,17 @@ import (
 
 var kills = flag.Int("kills", 8, "number of times that TestKill kills the server")
 
-// expiry is longer than any reservation lives.
+// expiry is longer than the lifetime of any reservation.
 const expiry = 10 * time.Minute
 
-// TestKill kills the server again and again under load. Each restart is followed by checks of all acknowledged changes; every
-// other one is ten minutes later, when the reservations of the crash have expired.
+// TestKill repeatedly kills the server under load. After each restart, it checks all acknowledged changes. Every
+// other restart is ten minutes later, when the crash's reservations have expired.
 func TestKill(t *testing.T) {
 	w := newWorld(deploy(t), *kills)
 	for n := range *kills {
 		stop := make(chan struct{})
 		callers := w.load(stop)
-		time.Sleep(time.Duration(200+rand.IntN(600)) * time.Millisecond) // a random moment of the load
+		time.Sleep(time.Duration(200+rand.IntN(600)) * time.Millisecond) // a random moment during the load
 		w.kill()
 		close(stop)
 		callers.Wait()
@@ -42,7 +42,7 @@ func TestKill(t *testing.T) {
 	w.report()
 }
 
-// checkEverything checks the whole log and the database after a last kill.
+// checkEverything checks the entire log and the database after a final kill.
 func (w *world) checkEverything() {
 	w.kill()
 	w.step(expiry)
@@ -56,7 +56,7 @@ func (w *world) checkEverything() {
 	w.checkDatabase()
 }
 
-// report prints the figures, so that `go test` in this directory shows them without -v.
+// report prints the figures in such a way that `go test` in this directory shows them without -v.
 func (w *world) report() {
 	var all counts
 	changes := 0

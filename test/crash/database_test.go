@@ -22,7 +22,7 @@ import (
 	"github.com/postern-ai/postern/store/sqlite"
 )
 
-// checkIntegrity runs SQLite's own check on a copy of the database as the kill left it, so that the server recovers the
+// checkIntegrity runs SQLite's own check on a copy of the database as the kill left it. The server recovers the
 // original.
 func (d *deployment) checkIntegrity() {
 	d.Helper()
@@ -32,7 +32,7 @@ func (d *deployment) checkIntegrity() {
 		d.Fatalf("no database: %v", err)
 	}
 	for _, file := range files {
-		if strings.HasSuffix(file, "-shm") { // an index of the log, which SQLite makes again
+		if strings.HasSuffix(file, "-shm") { // an index of the log, which SQLite recreates
 			continue
 		}
 		data, err := os.ReadFile(file)
@@ -61,10 +61,10 @@ type database struct {
 	objects *host.StoredObjects
 }
 
-// Now is the time of the objects.
+// Now returns the time of the objects.
 func (w *world) Now() uint64 { return uint64(w.now().UnixMilli()) }
 
-// checkDatabase checks that after all alarms no reservation is open, and no delivery waits.
+// checkDatabase checks that after all alarms, no reservation is open and no delivery is waiting.
 func (w *world) checkDatabase() {
 	w.Helper()
 	opened, err := sqlite.Open(context.Background(), sqlite.Config{Dir: w.data(), Clock: w})
@@ -83,7 +83,7 @@ func (w *world) checkDatabase() {
 			db.checkMeter(a)
 		}
 	}
-	w.step(abi.RedeliverMs * time.Millisecond) // the checks above have closed idle slices, which the Ledgers learn by alarm
+	w.step(abi.RedeliverMs * time.Millisecond) // the checks above have closed idle slices, which the meters report to the Ledgers on their alarms
 	db.quiesce()
 	db.checkOutbox(abi.ClassDirectory, directory.Name)
 	for _, p := range w.projects {

@@ -9,8 +9,8 @@ import (
 	"github.com/postern-ai/postern/test/pgtest"
 )
 
-// TestIdempotencyKeys kills a server with requests in flight, on both stores. A request that was sent to a provider is not sent
-// again, unless its caller says so.
+// TestIdempotencyKeys kills a server with requests in flight, on both stores. A request that was sent to a provider
+// is not sent again, unless its caller asks for it.
 func TestIdempotencyKeys(t *testing.T) {
 	t.Run("SQLite", func(t *testing.T) { newKeyed(deploy(t)).check() })
 	t.Run("PostgreSQL", func(t *testing.T) { newKeyed(deployOn(t, pgtest.Start(t))).check() })
@@ -32,7 +32,7 @@ func newKeyed(d *deployment) *keyed {
 
 const rerunHeader = "X-Postern-Idempotency-Rerun"
 
-// ask sends a request with an idempotency key. Every key has a request of its own, and every second one a stream.
+// ask sends a request with an idempotency key. Every key has its own request, and every second request is a stream.
 func (k *keyed) ask(n int, rerun bool) (*response, error) {
 	p := prompt{tag: k.tag, text: fmt.Sprint("count to 5, number ", n), maxTokens: amounts[0], stream: n%2 == 1}
 	request, err := http.NewRequest("POST", k.url("/api/ai/chat"), reader(p.String()))
@@ -80,7 +80,7 @@ func (k *keyed) check() {
 	const inFlight = 5
 	k.crash(inFlight)
 	if k.postgres != nil {
-		// Another replica might still run them: nobody knows before their reservations expire.
+		// Another replica might still be running them. Nobody knows until their reservations expire.
 		for n := range inFlight {
 			if got := k.expect(n, true, 409, "idempotency_in_progress"); got.header.Get("Retry-After") != "1" {
 				k.Errorf("request %d: %v", n, got.header)
@@ -138,7 +138,7 @@ func (k *keyed) waitForHeld(n int) {
 	})
 }
 
-// rerun runs request 0 again, four times at once: one reaches the provider, and the others get 409.
+// rerun runs request 0 again, four times at once. One reaches the provider, and the others get 409.
 func (k *keyed) rerun() {
 	k.Helper()
 	k.upstream.Next(fakeprovider.Behavior{Kind: "hold"})
@@ -168,7 +168,7 @@ func (k *keyed) rerun() {
 	}
 }
 
-// crashAfter kills the server as soon as a caller has a whole response: it is replayed.
+// crashAfter kills the server as soon as a caller has a complete response. The response must be replayed.
 func (k *keyed) crashAfter(n int) {
 	k.Helper()
 	k.dispatched++

@@ -20,7 +20,7 @@ type world struct {
 	dailyLimit            int
 	budget                float64
 	operators             []*operator
-	serial                atomic.Int64 // makes prompts different, so that the cache has none
+	serial                atomic.Int64 // makes prompts unique, so that none is in the cache
 }
 
 // newWorld deploys a server with projects. The small budget and the daily limit last for about half of the kills.
@@ -92,7 +92,7 @@ func (w *world) violate(a *account) {
 	}
 }
 
-// readUsage records the usage of a project: it must not decrease by a crash.
+// readUsage records the usage of a project, which a crash must not decrease.
 func (w *world) readUsage() {
 	for _, p := range []*project{w.main, w.small} {
 		got, err := w.admin("GET", "projects/"+p.id+"/usage", "")

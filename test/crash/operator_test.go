@@ -30,7 +30,7 @@ type entry struct{ action, key string }
 // maxKeys bounds an operator's keys.
 const maxKeys = 6
 
-// act makes one change. Then the key must work, or be refused, at once.
+// act makes one change. The key must then immediately work or be refused.
 func (o *operator) act() {
 	live := o.live()
 	if len(live) < 2 || len(live) < maxKeys && rand.IntN(4) == 0 {
@@ -103,7 +103,8 @@ func (o *operator) change(k *managed, action, method, path, body string, apply f
 	o.try(k)
 }
 
-// try sends a request with a key, whose state is known. A deleted key is an unknown one, and guesses of keys are limited.
+// try sends a request with a key whose state is known. A deleted key counts as unknown, and the number of requests
+// with unknown keys is limited.
 func (o *operator) try(k *managed) {
 	want := []int{200}
 	var refusals []int
@@ -119,8 +120,8 @@ func (o *operator) try(k *managed) {
 	}
 }
 
-// recover reads the keys whose last change was not acknowledged: it may have happened or not. It comes into force by the
-// outbox, which retries.
+// recover reads the keys whose last change was not acknowledged, because it is unknown whether the change happened.
+// If it did, the outbox retries until it takes effect.
 func (o *operator) recover() {
 	w := o.world
 	w.Helper()
@@ -154,7 +155,7 @@ func (o *operator) recover() {
 	}
 }
 
-// check checks everything that was acknowledged to the operator.
+// check checks every change that was acknowledged to the operator.
 func (o *operator) check() {
 	w := o.world
 	w.Helper()
@@ -179,7 +180,7 @@ func (o *operator) check() {
 	o.audit = w.checkAudit(o.audit)
 }
 
-// checkAudit checks that the audit log has entries, and returns the missing ones.
+// checkAudit checks whether the audit log has the given entries, and returns the missing ones.
 func (w *world) checkAudit(want []entry) []entry {
 	w.Helper()
 	missing := map[entry]int{}

@@ -20,7 +20,7 @@ import (
 
 const adminToken = "crash-tests-admin-token"
 
-// virtualStart is the server's time at the start of a test. Its day has room for a jump per crash.
+// virtualStart is the server's time at the start of a test. Its day has room for one jump per crash.
 var virtualStart = time.Date(2026, 11, 21, 0, 5, 0, 0, time.UTC)
 
 // patience is the maximum wait for a condition, long because the machine may be busy.
@@ -78,7 +78,7 @@ var build = sync.OnceValues(func() (string, error) {
 // deploy starts a server on an empty data directory.
 func deploy(t *testing.T) *deployment { return deployOn(t, nil) }
 
-// deployOn starts a server on an empty database, or on an empty data directory if there is no server for one.
+// deployOn starts a server on an empty database, or on an empty data directory if there is no database server.
 func deployOn(t *testing.T, postgres *pgtest.Server) *deployment {
 	binary, err := build()
 	if err != nil {
@@ -122,13 +122,13 @@ func freeAddress(t *testing.T) string {
 
 func (d *deployment) url(path string) string { return "http://" + d.address + path }
 
-// data is the server's data directory.
+// data returns the server's data directory.
 func (d *deployment) data() string { return filepath.Join(d.folder, "data") }
 
-// clockFile has the offset of the server's clock in milliseconds.
+// clockFile returns the path of the file with the offset of the server's clock in milliseconds.
 func (d *deployment) clockFile() string { return filepath.Join(d.folder, "clock") }
 
-// step changes the server's clock by a duration, at once if it is running.
+// step changes the server's clock by a duration. If the server is running, the change takes effect at once.
 func (d *deployment) step(by time.Duration) {
 	d.Helper()
 	d.offset += by
@@ -183,7 +183,7 @@ func (d *deployment) start() {
 	})
 }
 
-// kill kills the server, which gets no chance to write anything more.
+// kill kills the server, which gets no chance to write anything else.
 func (d *deployment) kill() {
 	d.killed.Store(true)
 	_ = d.process.Process.Kill()
@@ -192,7 +192,7 @@ func (d *deployment) kill() {
 	d.process = nil
 }
 
-// eventually waits until the check succeeds, and fails the test with its last error otherwise.
+// eventually waits until the check succeeds. If it does not, the test fails with the check's last error.
 func (d *deployment) eventually(what string, check func() error) {
 	d.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {

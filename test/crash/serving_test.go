@@ -26,7 +26,7 @@ type serving struct {
 	data     string
 	process  *exec.Cmd
 	ended    chan struct{}
-	err      error // of the process, after ended
+	err      error // result of the process, valid after ended is closed
 }
 
 // launch starts a server. change edits the command before it runs.
@@ -66,7 +66,7 @@ func launch(t *testing.T, change func(*serving)) *serving {
 	return s
 }
 
-// set sets variables of the environment.
+// set sets environment variables.
 func (s *serving) set(variables ...string) { s.process.Env = append(s.process.Env, variables...) }
 
 // until waits until the check succeeds. A server that ends is a failure.
@@ -120,7 +120,7 @@ func (s *serving) get(url string, header ...string) (int, string, error) {
 	return response.StatusCode, string(body), err
 }
 
-// answers waits until the server answers.
+// answers waits until the server responds.
 func (s *serving) answers() {
 	s.Helper()
 	s.until("the server answers", func() error {

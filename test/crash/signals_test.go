@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// TestLogReaderLeaves closes the pipe that a server logs to. The server continues, and counts the lines that nobody got.
+// TestLogReaderLeaves closes the pipe that a server logs to. The server continues and counts the lines that nobody
+// received.
 func TestLogReaderLeaves(t *testing.T) {
 	reader, writer, err := os.Pipe()
 	if err != nil {
@@ -49,7 +50,8 @@ func TestLogReaderLeaves(t *testing.T) {
 	}
 }
 
-// TestStopDuringStart sends SIGTERM to a server that waits for a database which never answers. A SIGHUP before it changes nothing.
+// TestStopDuringStart sends SIGTERM to a server that is waiting for a database that never responds. An earlier SIGHUP
+// changes nothing.
 func TestStopDuringStart(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -74,8 +76,8 @@ func TestStopDuringStart(t *testing.T) {
 	}
 }
 
-// TestRollingRestart: between the moment in which /readyz turns to draining and the end of the delay, which a readiness probe makes
-// 5 s by default, the server still serves new connections.
+// TestRollingRestart checks that the server still serves new connections from the moment when /readyz reports
+// draining until the end of the delay. If there is a readiness probe, the delay is 5 s by default.
 func TestRollingRestart(t *testing.T) {
 	s := launch(t, nil)
 	ready := func(want int) func() error {
@@ -109,7 +111,8 @@ func TestRollingRestart(t *testing.T) {
 	}
 }
 
-// TestSpecialFiles: FIFOs and devices in the place of secrets are refused with their names, and so are files that are too large.
+// TestSpecialFiles checks that FIFOs and devices instead of secret files, and files that are too large, are refused
+// with their names.
 func TestSpecialFiles(t *testing.T) {
 	fifo := t.TempDir() + "/fifo"
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {

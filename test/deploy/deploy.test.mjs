@@ -8,8 +8,8 @@ import { afterEach, beforeEach, test } from 'node:test'
 
 const root = resolve(import.meta.dirname, '../..')
 
-// Records its calls and the KV bindings of each deployment. Deployed Workers exist in later calls. Files in the folder make
-// it fail: signed-out, no-kv-list, fail-<n>, where n is the number of the deployment.
+// Records its calls and the KV bindings of each deployment. Deployed Workers exist in later calls. Files in the
+// folder make it fail: signed-out, no-kv-list and fail-<n>, where n is the number of the deployment.
 const WRANGLER = `#!/usr/bin/env bash
 cd "$(dirname "$0")"
 echo "$*" >>calls

@@ -11,7 +11,7 @@ import { freePort } from '../serve.mjs'
 
 const SCRIPTS = ['tools/dev.mjs', 'tools/dev', 'core/catalog/catalog.json']
 const WORKERS = ['wrangler.toml', 'worker', 'core/catalog/catalog.bin', 'build/core.wasm', 'build/control']
-// Replaces the build, whose outputs exist already. It waits while the test holds it.
+// Replaces the build, whose outputs already exist. It waits while the test holds it.
 const BUILD = '#!/bin/sh\nif [ -e hold ]; then touch held; fi\nwhile [ -e hold ]; do sleep 0.1; done\n'
 const START_TIMEOUT_MS = 60_000
 const READY = /^(?:Postern is ready|dev: ready again) on /gm
@@ -57,7 +57,7 @@ export class Checkout {
     return JSON.parse(readFileSync(this.path('.dev/keys.json'), 'utf8'))
   }
 
-  /** Makes the next build, and so the next start, wait for release(). */
+  /** Makes the next build, and therefore the next start, wait for release(). */
   hold() {
     this.remove('held')
     this.write('hold', '')
@@ -116,7 +116,7 @@ class Dev {
     return this.#checkout.keys()
   }
 
-  /** Waits until its output contains a text. */
+  /** Waits until its output contains a string. */
   async prints(text) {
     await until(`output ${text}`, () => this.#output.includes(text), START_TIMEOUT_MS)
   }

@@ -1,4 +1,4 @@
-// Cleaning of wrangler's output.
+// Cleaning up wrangler's output.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Cleaner } from '../../tools/dev/output.mjs'

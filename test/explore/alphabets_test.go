@@ -45,7 +45,7 @@ var (
 	unreplayable       = verdict("unreplayable", keymeter.AdmitReply{Verdict: keymeter.Unreplayable})
 )
 
-// reserving admits a request with its full reservation or with its smallest.
+// reserving admits a request with its full reservation or with its smallest one.
 func reserving(less bool) func(any) []byte {
 	return func(command any) []byte {
 		reply := keymeter.AdmitReply{Verdict: keymeter.Admitted, Windows: windows}
@@ -277,12 +277,12 @@ var openaiLong = &script{name: "a long stream", faults: streamFaults[1:2], piece
 	text("text", openaiText), text("more", openaiText), text("still more", openaiText), last("finish", openaiFinish+openaiEnd),
 }}
 
-// openaiBurst is a stream whose text arrives in one chunk, as behind a proxy that buffers.
+// openaiBurst is a stream whose text arrives in one chunk, as it does behind a buffering proxy.
 var openaiBurst = &script{name: "a burst", faults: streamFaults[1:2], pieces: []piece{
 	text("start", openaiStart), text("burst", strings.Repeat(openaiText, 6)), last("more and the end", strings.Repeat(openaiText, 2)+openaiFinish+openaiEnd),
 }}
 
-// openaiBrief is a stream in three pieces: before its text, the text, and after it.
+// openaiBrief is a stream in three pieces: the part before the text, the text, and the part after it.
 var openaiBrief = &script{name: "a brief stream", faults: streamFaults[1:2], noEnd: true, pieces: []piece{
 	text("start", openaiStart), text("text", openaiText), last("finish", openaiFinish+openaiEnd),
 }}
@@ -306,7 +306,7 @@ var (
 	late   = busy.withHeaders("429, in a minute", abi.Header{Name: "retry-after", Value: "60"})
 	onDate = busy.withHeaders("429, at a date", abi.Header{Name: "retry-after", Value: "Sat, 21 Nov 2026 12:00:01 GMT"})
 
-	// openaiLongStart sends more data before its text than the gateway holds back.
+	// openaiLongStart sends more data before its text than the gateway can hold back.
 	openaiLongStart = &script{name: "a stream with a long start", faults: streamFaults[1:2], pieces: []piece{
 		text("many starts", strings.Repeat(openaiStart, 20)), text("text", openaiText), last("finish", openaiFinish+openaiEnd),
 	}}
@@ -332,7 +332,7 @@ var openaiOnePiece = &script{name: "a one-piece stream", faults: streamFaults[:2
 
 const ping = "event: ping\ndata: {\"type\":\"ping\"}\n\n"
 
-// anthropicPing and responsesPing send more data before their text than the gateway holds back.
+// anthropicPing and responsesPing send more data before their text than the gateway can hold back.
 var (
 	anthropicPing = &script{name: "messages that ping", faults: streamFaults[1:2], pieces: []piece{
 		text("start and pings", anthropicStart+strings.Repeat(ping, 60)), text("text", anthropicText), last("stop", anthropicEnd),

@@ -353,7 +353,7 @@ func (w *world) noteSettle(settle *keymeter.Settle) {
 	f := &w.facts
 	f.freed = f.freed || settle.Idempotency != "" && len(settle.Answer) == 0 && !settle.Oversized
 	if settle.Outcome == keymeter.Finish && f.admitted == keymeter.ModeReserve {
-		f.record(settleText(settle)) // stores a response whose settlement waits for the classifier
+		f.record(settleText(settle)) // stores a response whose settlement is waiting for the classifier
 		return
 	}
 	if f.settled++; f.settled > 1 {
@@ -365,7 +365,7 @@ func (w *world) noteSettle(settle *keymeter.Settle) {
 	w.noteViolations(settle.Violations)
 	w.checkCovered(settle)
 	if settle.Outcome != keymeter.Released || settle.CostPico != 0 {
-		w.checkCharged(settle.Model) // a failure may be that of another request, or of none
+		w.checkCharged(settle.Model) // a failure may belong to another request, or to none
 	}
 	for i := range settle.Attempts {
 		w.checkCharged(settle.Attempts[i].Model)
@@ -406,8 +406,8 @@ func settleText(s *keymeter.Settle) string {
 	return fmt.Sprintf("%s (%d %s)", text, s.Trace.Status, strings.TrimSpace(s.Trace.Provider+" "+[...]string{"", "miss", "hit"}[s.Trace.Cache]))
 }
 
-// checkOver checks that no timer and no provider call continues after the complete response. Pending reads may: they
-// end by themselves.
+// checkOver checks that no timer and no provider call continues after the complete response. Pending reads may
+// continue, because they end on their own.
 func (w *world) checkOver() {
 	if !w.responded() || len(w.ready) > 0 {
 		return

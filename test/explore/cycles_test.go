@@ -8,12 +8,12 @@ import (
 // cycle is a set of states that are mutually reachable.
 type cycle struct {
 	entry   int32
-	always  []uint64        // the actions outstanding in all of its states
+	always  []uint64        // the actions that are outstanding in all of its states
 	replied map[uint64]bool // the actions that get a reply on its transitions
 }
 
-// findCycles finds cycles that can repeat forever even though every outstanding action eventually gets its reply:
-// cycles in which no action staysConnected outstanding throughout.
+// findCycles finds cycles that can repeat forever even though every outstanding action eventually gets its reply.
+// These are the cycles in which no action stays outstanding throughout.
 func (x *search) findCycles() {
 	for _, c := range x.cycles() {
 		if !slices.ContainsFunc(c.always, func(id uint64) bool { return !c.replied[id] }) {
@@ -75,7 +75,7 @@ func (x *search) components() []int32 {
 
 type tarjan struct {
 	out             [][]int32
-	index, low, set []int32 // of each state; 0: none yet
+	index, low, set []int32 // number of each state; 0: none yet
 	stack           []int32
 	visited, sets   int32
 }

@@ -68,7 +68,7 @@ var deploymentEnv = []abi.Header{
 	{Name: "OPENAI_API_KEY", Value: openaiKey}, {Name: "GEMINI_API_KEY", Value: geminiKey}, {Name: "ANTHROPIC_API_KEY", Value: anthropicKey}, {Name: "POSTERN_MASTER_KEYS", Value: "m1:" + masterKey},
 }
 
-// plain never retries a target, patient retries once. sensitive opens a circuit after two failures.
+// plain never retries a target, and patient retries once. sensitive opens a circuit after two failures.
 var (
 	plain = deployment{"plain", catalogWith(
 		`{"retries":0,"backoffMs":5,"maxBackoffMs":1500,"coolAfter":3,"coolMs":30000,"headMs":8000,"firstByteMs":8000,"idleMs":800,"totalMs":15000,"requestMs":40000}`), deploymentEnv}

@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-// A file of testdata/ends has the ends of a family's scenarios: headings "== SCENARIO", then the outcomes that all of these
-// scenarios have, one per line.
+// A file in testdata/ends has the ends of a family's scenarios: headings "== SCENARIO", followed by the outcomes that
+// all of these scenarios have, one per line.
 const heading = "== "
 
-// committed are the ends in testdata/ends by scenario.
+// committed returns the ends in testdata/ends, by scenario.
 var committed = sync.OnceValue(func() map[string]string {
 	all := map[string]string{}
 	files, _ := filepath.Glob("testdata/ends/*.txt")
@@ -47,7 +47,7 @@ var reachedEnds struct {
 	byScenario map[string]string
 }
 
-// compareEnds compares the outcomes of a scenario with those committed, or with -rewrite keeps them.
+// compareEnds compares a scenario's outcomes with the committed ones. With -rewrite, it keeps them to be written.
 func (x *search) compareEnds(t *testing.T) {
 	var ends []string
 	for outcome := range x.outcomes {

@@ -102,7 +102,7 @@ func TestExplore(t *testing.T) {
 	}
 }
 
-// phasesSeen are the phases in which a row left the exchange; nil: the row was not reached.
+// phasesSeen are the phases in which a row left the exchange. nil means that the row was not reached.
 type phasesSeen map[string]bool
 
 func (p *phasesSeen) add(more phasesSeen) {
@@ -125,7 +125,7 @@ func (x *search) report(t *testing.T) {
 		}
 	}
 	if x.scenario.slow {
-		return // a slow host has the same ends, or more
+		return // a slow host has the same ends, and perhaps more
 	}
 	x.compareEnds(t)
 }
@@ -163,8 +163,8 @@ func fileName(text string) string {
 	return name[:min(len(name), 120)] + ".txt"
 }
 
-// sharesWith reports whether a row reaches one of the sets of phases that several rows lead to, by one function, and another row shows
-// that this set contains the phase.
+// sharesWith reports whether a row reaches a set of phases to which several rows lead through one function, and
+// another row shows that this set contains the phase.
 func sharesWith(next [][]string, row int, phase string) bool {
 	for _, shared := range machine.shared() {
 		set := shared.Phases
@@ -180,7 +180,8 @@ func sharesWith(next [][]string, row int, phase string) bool {
 	return false
 }
 
-// reaches reports whether a row reached the set. A row may be done for another reason.
+// reaches reports whether a row reached the set. The phase "done" does not count, because a row may be done for
+// another reason.
 func reaches(row int, set []string) bool {
 	return slices.ContainsFunc(set, func(phase string) bool { return phase != "done" && total.rows[row][phase] })
 }
@@ -189,7 +190,7 @@ func includes(all, set []string) bool {
 	return !slices.ContainsFunc(set, func(phase string) bool { return !slices.Contains(all, phase) })
 }
 
-// elsewhere are the arrows, or the rows with all of theirs, that no scenario shows, with the reason.
+// elsewhere lists arrows, or rows with all their arrows, that no scenario covers, with the reason.
 var elsewhere = map[string]string{
 	"follow/tick > done":   "a leader that is stuck: core/exchange/testdata/flight-stuck.txt",
 	"follow/buffer":        "the bytes are checked before they are kept, so that following them cannot fail; the handler is that of follow/flight",

@@ -6,10 +6,10 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// Single flight: the other exchanges of a flight are part of the environment. A follower sees every way in which its leader
-// can behave, and a leader every number of followers, at every point.
+// Single flight: the other exchanges of a flight are part of the environment. At every point, a follower sees every
+// way in which its leader can behave, and a leader sees every number of followers.
 
-// seat is the exchange's part in a flight.
+// seat is the exchange's role in a flight.
 type seat uint8
 
 const (
@@ -18,13 +18,13 @@ const (
 	following
 )
 
-// flown is what a leader published and landed.
+// flown is the data that a leader published and landed.
 type flown struct {
-	pieces  [][]byte // of a stream; none: a whole response
+	pieces  [][]byte // of a stream; none: a non-streaming response
 	landing []byte
 }
 
-// joinFlight replies to an ActionJoin: with a value from memory, or with the exchange's part in the flight.
+// joinFlight replies to an ActionJoin: with a value from memory, or with the exchange's role in the flight.
 func (w *world) joinFlight(a *abi.Action) {
 	if w.facts.seat != apart {
 		w.violate("the exchange joins a second flight")
@@ -54,7 +54,7 @@ func (w *world) joinFlight(a *abi.Action) {
 	w.atOnce(event)
 }
 
-// noteFlight takes what a leader publishes or lands.
+// noteFlight records the data that a leader publishes or lands.
 func (w *world) noteFlight(a *abi.Action) {
 	switch {
 	case w.facts.seat == apart:
@@ -74,7 +74,7 @@ func (w *world) noteFlight(a *abi.Action) {
 	}
 }
 
-// flights returns what other exchanges of the isolate can do to the flight of a leader.
+// flights returns the ways in which other exchanges of the isolate can affect a leader's flight.
 func (w *world) flights() (options []option) {
 	f := &w.facts
 	if w.scenario.flown == nil || f.seat != leading {
@@ -123,7 +123,8 @@ func (w *world) leaderDoes(p *pending) (options []option) {
 	return options
 }
 
-// checkDeserted checks that a stream without its caller and without followers is cut by the first event that shows it.
+// checkDeserted checks that a stream without its caller and without followers is cut at the first event that reveals
+// this.
 func (w *world) checkDeserted(e *abi.Event) {
 	shows := e.Kind == abi.EventChunk || e.Kind == abi.EventTimer && e.ID == tickID
 	if shows && w.facts.disconnected && w.facts.waiting == 0 && w.streamOpen() {
@@ -133,7 +134,7 @@ func (w *world) checkDeserted(e *abi.Event) {
 
 const tickID = 12
 
-// fly runs a request with a follower to its end, and returns what it published and landed.
+// fly runs a request with a follower to its end, and returns the data that it published and landed.
 func fly(s *scenario) *flown {
 	s.flown = &flown{}
 	w := newWorld(s, s.deploy.parse())
@@ -150,7 +151,7 @@ func fly(s *scenario) *flown {
 	return &flown{w.published, w.landed}
 }
 
-// shared are requests that share a flight: as its leader and as a follower.
+// shared returns requests that share a flight, as its leader and as a follower.
 func shared() []*scenario {
 	sharing := func(name, path, body string, more alphabet, changes ...func(*scenario)) *scenario {
 		all := alphabet{"key": {record(cached)}, "cache": {absent}, "admit": {admitted}}.with(more)

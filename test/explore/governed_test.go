@@ -18,14 +18,14 @@ const (
 )
 
 const (
-	// redactedMark is a value that the Governor redacts: it may go back to the caller, and nowhere else.
+	// redactedMark is a value that the Governor redacts. It may go back to the caller, and nowhere else.
 	redactedMark = "marked.person@example.com"
-	// blockedMark is a word that the Governor blocks or redacts in answers: it goes nowhere.
+	// blockedMark is a word that the Governor blocks or redacts in responses. It must not go anywhere.
 	blockedMark = "xmarkedword"
 )
 
-// checkGoverned checks that nothing of a redacted value leaves to anybody but the caller, and nothing of a blocked answer
-// to anybody (invariant I14).
+// checkGoverned checks that a redacted value is sent only to the caller, and that a blocked text is sent to nobody
+// (invariant I14).
 func (w *world) checkGoverned(a *abi.Action) {
 	if !w.scenario.governed {
 		return
@@ -54,8 +54,8 @@ func (w *world) checkGoverned(a *abi.Action) {
 	}
 }
 
-// withoutAnswer is what leaves with a command. The stored response of an idempotent request is the caller's, with its
-// values.
+// withoutAnswer returns the data that leaves with a command, except the stored response of an idempotent request.
+// That response belongs to the caller and contains its values.
 func withoutAnswer(leaves []byte, a *abi.Action) []byte {
 	settle, ok := keymeter.Open(a.Data).(*keymeter.Settle)
 	if !ok || a.Class != abi.ClassKeyMeter || len(settle.Answer) == 0 {
@@ -65,7 +65,7 @@ func withoutAnswer(leaves []byte, a *abi.Action) []byte {
 	return settle.Encode()
 }
 
-// checkClassifier checks the call of a classifier: once, under a reservation.
+// checkClassifier checks that a classifier is called once, under a reservation.
 func (w *world) checkClassifier(model string) {
 	switch {
 	case w.facts.admitted != keymeter.ModeReserve:
@@ -86,13 +86,13 @@ func (w *world) noteClassifier(e *abi.Event) {
 	}
 }
 
-// outlivesResponse reports whether an action may end after the response: those of a classifier beside the request, and of the
-// keeper of a lease.
+// outlivesResponse reports whether an action may end after the response. This applies to the actions of a classifier
+// that runs alongside the request, and to those of a lease's keeper.
 func (p *pending) outlivesResponse() bool {
 	return slices.Contains([]uint64{classifyTextID, classifyID, heldSettleID, leaseTimerID, pinnedID, talliedID}, p.action.ID)
 }
 
-// noteViolations records the violations in a command. Each is reported once.
+// noteViolations records the violations in a command. Each must be reported only once.
 func (w *world) noteViolations(list []ledger.Violation) {
 	for i := range list {
 		text := violationText(&list[i]) + ";"
@@ -111,7 +111,8 @@ func violationText(v *ledger.Violation) string {
 	return direction + " " + v.Rule + " " + v.Decision
 }
 
-// checkReported checks at the end that the meter has the violations reported to the caller and those of the request.
+// checkReported checks at the end that the meter has the violations that were reported to the caller, and the
+// violations of the request.
 func (w *world) checkReported() {
 	f := &w.facts
 	if f.blocked && !strings.Contains(f.reported, " block;") {

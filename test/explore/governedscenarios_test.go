@@ -8,10 +8,10 @@ import (
 	"github.com/postern-ai/postern/core/governor"
 )
 
-// plan is the plan that includes the Governor.
+// plan selects the plan that includes the Governor.
 func plan(r *doc.Record) { r.Plan = "governed" }
 
-// governor settings of the scenarios.
+// Governor settings of the scenarios.
 func redacts(s *governor.Settings) {
 	s.Reversible = true
 	s.Actions = append(s.Actions, governor.RuleActions{Rule: "personal.email", Input: governor.Redact, Output: governor.Flag})
@@ -23,7 +23,7 @@ func blocksRequests(s *governor.Settings) {
 
 func reviews(s *governor.Settings) { s.AutoApprove = 0 }
 
-// blocksAnswers blocks the marked word in answers, and redactsAnswers replaces it.
+// blocksAnswers blocks the marked word in responses, and redactsAnswers replaces it.
 func blocksAnswers(s *governor.Settings) { listed(s, governor.Block) }
 
 func redactsAnswers(s *governor.Settings) { listed(s, governor.Redact) }
@@ -43,7 +43,7 @@ func judgedBy(model string) func(*governor.Settings) {
 	}
 }
 
-// settings changes the Governor of a policy.
+// settings changes the Governor's settings in a policy.
 func settings(changes ...func(*governor.Settings)) func(*doc.Policy) {
 	return func(p *doc.Policy) {
 		s := governor.NewSettings()
@@ -55,7 +55,7 @@ func settings(changes ...func(*governor.Settings)) func(*doc.Policy) {
 	}
 }
 
-// under is the record and the policy of a project with the Governor.
+// under returns the record and the policy of a project with the Governor.
 func under(p func(*doc.Policy), changes ...func(*doc.Record)) alphabet {
 	return alphabet{
 		"key":    {record(both(append([]func(*doc.Record){plan, withPolicy(currentPolicy)}, changes...)...))},
@@ -63,12 +63,12 @@ func under(p func(*doc.Policy), changes ...func(*doc.Record)) alphabet {
 	}
 }
 
-// governedPost is a request with a marked value under the Governor.
+// governedPost returns a request with a marked value under the Governor.
 func governedPost(name, path, body string, p func(*doc.Policy), more alphabet, changes ...func(*scenario)) *scenario {
 	return post(name, path, body, under(p).with(more), append([]func(*scenario){func(s *scenario) { s.governed = true }}, changes...)...)
 }
 
-// violates states the violation of every admitted request.
+// violates sets the violation of every admitted request.
 func violates(violation string) func(*scenario) {
 	return func(s *scenario) { s.violation = violation }
 }
@@ -79,7 +79,7 @@ const (
 	blockedEmail  = "input personal.email block"
 )
 
-// stalePolicy is a newer record with the next policy.
+// stalePolicy returns a newer record with the next policy.
 func stalePolicy() choice {
 	return stale(both(plan, withPolicy(currentPolicy+1))).only(1)
 }
@@ -91,13 +91,13 @@ func answered(c choice, name, text string) choice {
 	return c
 }
 
-// placeholders is a stream in which the placeholder is cut in two.
+// placeholders is a stream in which the placeholder is split in two.
 var placeholders = &script{name: "a stream with a placeholder", faults: streamFaults[1:2], pieces: []piece{
 	text("start", openaiStart+chunkOf(`{"content":"`+completionMark+` [EMA"}`, "null")), text("rest", chunkOf(`{"content":"IL_1], and"}`, "null")),
 	last("finish", openaiFinish+openaiEnd),
 }}
 
-// marked is a stream in which the marked word is cut in two, and last one that ends with it.
+// marked is a stream in which the marked word is split in two, and last is one that ends with it.
 var (
 	marked = &script{name: "a stream with a marked word", faults: streamFaults[1:2], pieces: []piece{
 		text("start", openaiStart+chunkOf(`{"content":"`+completionMark+` `+blockedMark[:5]+`"}`, "null")),
@@ -111,7 +111,7 @@ var (
 
 var greeting = answered(openaiOK, "200 with a placeholder", completionMark+" [EMAIL_1]")
 
-// governed are requests whose texts the Governor checks.
+// governed returns requests whose texts the Governor checks.
 func governed() []*scenario {
 	chat, cachedToo := bodyFor("only", writeTo), record(both(plan, withPolicy(currentPolicy), cached))
 	newPolicy := func(change func(*doc.Policy)) alphabet {
@@ -170,7 +170,7 @@ var (
 	undecided = judgment("undecided", `I cannot say`)
 )
 
-// classified are requests that a classifier judges.
+// classified returns requests that a classifier judges.
 func classified() []*scenario {
 	beside := func(name, path, body string, more alphabet, changes ...func(*scenario)) *scenario {
 		s := governedPost(name, path, body, settings(judgedBy("guard")), alphabet{"classify": {safe, unsafe, fault(abi.FaultTotal)}}.with(more), changes...)

@@ -12,7 +12,7 @@ var machine = struct {
 	rows      func() []string                              // the rows of the transition table, as phase/input
 	rowOf     func(*config.Config, []byte, *abi.Event) int // the row that handles an event in a state; -1: none
 	next      func() [][]string                            // the phases that each row may enter
-	shared    func() []exchange.Set                        // the sets of phases that several rows lead to
+	shared    func() []exchange.Set                        // the sets of phases to which several rows lead
 	phase     func(*config.Config, []byte) string          // of a state
 	canonical func(*config.Config, []byte) []byte          // a state without clock readings, random numbers and latencies
 }{exchange.Step, exchange.Rows, exchange.RowOf, exchange.Next, exchange.SharedNext, exchange.PhaseOf, exchange.Canonical}

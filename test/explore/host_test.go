@@ -54,7 +54,7 @@ func (w *world) streamOpen() bool {
 	return !w.facts.clean && slices.ContainsFunc(w.open, func(p pending) bool { return p.action.Kind == abi.ActionFetch && p.action.Stream != 0 })
 }
 
-// host is a world as the interpreter sees it.
+// host is a world, as seen by the interpreter.
 type host world
 
 func (h *host) Run(in *abi.StepInput) (out abi.StepOutput, ok bool) {
@@ -119,7 +119,7 @@ func (h *host) Start(a *abi.Action) {
 
 func (h *host) Outstanding(id uint64) bool { return (*world)(h).find(id) != nil }
 
-// Cancel removes an action. Its reply must not be available already, because hosts need not remove it.
+// Cancel removes an action. Its reply must not be available yet, because hosts need not remove it.
 func (h *host) Cancel(id uint64) {
 	if slices.ContainsFunc(h.ready, func(e abi.Event) bool { return e.ID == id }) {
 		h.Violate("ID %d is canceled after its reply arrived", id)
@@ -196,7 +196,7 @@ func (w *world) remove(id uint64) {
 	w.open = slices.DeleteFunc(w.open, func(p pending) bool { return p.action.ID == id })
 }
 
-// held are the values that host memory may have.
+// held returns the values that host memory may contain.
 func (w *world) held(meaning string) []choice {
 	return slices.DeleteFunc(slices.Clone(w.choices(meaning+" memory")), func(c choice) bool { return c.event.Code != abi.OutcomeOK })
 }
@@ -232,7 +232,7 @@ func (w *world) readMemory(a *abi.Action) {
 	w.atOnce(event)
 }
 
-// atOnce replies immediately, as hosts do. On a slow host other events may happen first.
+// atOnce replies immediately, as hosts do. On a slow host, other events may happen first.
 func (w *world) atOnce(event abi.Event) {
 	if w.scenario.slow {
 		w.find(event.ID).reply = &event
@@ -248,7 +248,7 @@ func (w *world) noteAttempt(number uint64) {
 	}
 }
 
-// checkAttempts checks that no action uses a buffer with data of two attempts.
+// checkAttempts checks that no action uses a buffer with data from two attempts.
 func (w *world) checkAttempts(a *abi.Action) {
 	switch a.Kind {
 	case abi.ActionKeep:
@@ -305,7 +305,7 @@ func (w *world) meaning(a *abi.Action) string {
 	return events.Meaning(a)
 }
 
-// responded reports whether the caller has the whole response.
+// responded reports whether the caller has the complete response.
 func (w *world) responded() bool {
 	return w.Response == interpreter.Complete || w.Response == interpreter.Closed
 }

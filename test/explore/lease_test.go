@@ -17,18 +17,18 @@ const (
 	leaseTimerID = 6000
 	pinnedID     = 6002
 	talliedID    = 6003
-	otherKeeper  = 999 // an exchange of the isolate that is alive
+	otherKeeper  = 999 // an exchange of the isolate that is still alive
 	requestID    = "req_1"
 )
 
-// neighbor is something that other exchanges of the isolate do once: they change the entry, after some time.
+// neighbor is something that other exchanges of the isolate do once. After some time, they change the entry.
 type neighbor struct {
 	name   string
 	ms     uint64
 	change func(now uint64, e *lease.Entry)
 }
 
-// neighbors returns what other exchanges can do.
+// neighbors returns the possible actions of other exchanges.
 func (w *world) neighbors() (options []option) {
 	for _, n := range w.scenario.neighbors {
 		if w.uses[n.name] > 0 || len(w.open) == 0 {
@@ -47,7 +47,7 @@ func (w *world) neighbors() (options []option) {
 	return options
 }
 
-// entry is the content of the pinned entry for a step.
+// entry returns the content of the pinned entry for a step.
 func (w *world) entry() []byte {
 	if w.pins {
 		return w.pinned
@@ -55,7 +55,8 @@ func (w *world) entry() []byte {
 	return nil
 }
 
-// noteEntry takes a step's change of the entry. It records that the request was admitted by a lease, and its settle.
+// noteEntry applies a step's change to the entry. It records that a lease admitted the request, and records the
+// request's settle.
 func (w *world) noteEntry(out *abi.StepOutput) {
 	if !out.PinnedChanged {
 		return
@@ -95,7 +96,7 @@ func own(settles [][]byte) *keymeter.Settle {
 	return nil
 }
 
-// noteReport takes the meter's reply to a report of the exchange.
+// noteReport records the meter's reply to a report of the exchange.
 func (w *world) noteReport(a *abi.Action, e *abi.Event) {
 	r, err := keymeter.DecodeReport(a.Data)
 	if err != nil || e.Code != abi.OutcomeOK {
@@ -113,10 +114,11 @@ func (w *world) noteReport(a *abi.Action, e *abi.Event) {
 	}
 }
 
-// checkLease checks, when the exchange has ended, that an exchange that is alive keeps the entry, and that no settle is lost.
+// checkLease runs after the exchange has ended. It checks that a live exchange keeps the entry, and that no settle is
+// lost.
 func (w *world) checkLease() {
 	e := lease.Decode(w.pinned)
-	handedOver := e.Keeper() == 0 && lease.Decode(w.scenario.pinned).Held() // the other keeper still wakes
+	handedOver := e.Keeper() == 0 && lease.Decode(w.scenario.pinned).Held() // the other keeper will still wake up
 	if w.pins && e.Held() && e.Keeper() != otherKeeper && !handedOver {
 		w.violate("the exchange ends, and nobody keeps the lease")
 	}
@@ -133,7 +135,7 @@ var lent = keymeter.Lease{ID: 7, DurationMs: 2000, Requests: 64, AmountPico: 1 <
 
 func lendingPlan(r *doc.Record) { r.Plan = "lending" }
 
-// hotEntry is the entry of a key that another request has just called its meter for.
+// hotEntry returns the entry of a key for which another request has just called the meter.
 func hotEntry() []byte {
 	e := &lease.Entry{}
 	e.Ask(startMs-900, 5, 7, otherKeeper)
@@ -141,7 +143,8 @@ func hotEntry() []byte {
 	return data
 }
 
-// leasedEntry is an entry with a lease. Its keeper is alive, or has served its time, so that the next exchange takes over.
+// leasedEntry returns an entry with a lease. Its keeper is alive or has served its time, in which case the next
+// exchange takes over.
 func leasedEntry(l keymeter.Lease, kept bool) []byte {
 	e := &lease.Entry{}
 	e.Ask(startMs-16_500, 5, 7, otherKeeper)
@@ -175,7 +178,7 @@ var lending = choice{name: "admitted with a lease", reply: func(command any) []b
 	return reply.Encode()
 }}
 
-// renewed confirms a report, and renews the lease unless it is closed.
+// renewed confirms a report and renews the lease, unless the lease is closed.
 var renewed = choice{name: "renewed", reply: func(command any) []byte {
 	r := command.(*keymeter.Report)
 	reply := keymeter.ReportReply{Lease: lent, Windows: windows}
@@ -225,7 +228,7 @@ func entryOf(data []byte, list ...neighbor) func(*scenario) {
 	return func(s *scenario) { s.pinned, s.neighbors = data, slices.Clone(list) }
 }
 
-// leases are requests of a key whose plan lends.
+// leases returns requests of a key whose plan lends.
 func leases() []*scenario {
 	lendingPost := func(name, body string, more alphabet, changes ...func(*scenario)) *scenario {
 		return post(name, "/v1/chat/completions", body, alphabet{"key": {record(lendingPlan)}}.with(more), changes...)

@@ -9,7 +9,7 @@ import (
 	"github.com/postern-ai/postern/core/keymeter"
 )
 
-// TestBugsOfLeasesAreFound injects bugs into the leased paths.
+// TestBugsOfLeasesAreFound injects bugs into the paths with leases.
 func TestBugsOfLeasesAreFound(t *testing.T) {
 	keepsEntry := func(at abi.EventKind, id uint64) func(*abi.Event, *abi.StepOutput) {
 		return func(e *abi.Event, out *abi.StepOutput) {

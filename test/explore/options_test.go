@@ -17,7 +17,7 @@ type option struct {
 	happen func(w *world)
 }
 
-// options returns all possible next events, timers and disconnects last.
+// options returns all possible next events, with timers and disconnects last.
 func (w *world) options() []option {
 	if !w.facts.begun {
 		return []option{{"request", 0, (*world).begin}}
@@ -229,7 +229,7 @@ func (p *pending) pieces() (options []option) {
 	}
 	faults := s.faults
 	if p.paused {
-		faults = []uint64{abi.FaultTotal} // the only timeout that runs
+		faults = []uint64{abi.FaultTotal} // the only timeout that is running
 	}
 	for _, code := range faults {
 		add(faultName(code), func(w *world) {

@@ -50,7 +50,7 @@ func headerText(headers []abi.Header) (text string) {
 	return text
 }
 
-// briefly returns at most two attempts in full, changeShared their number and the last one.
+// briefly returns up to two attempts in full. If there are more, it returns their number and the last one.
 func briefly(attempts string) string {
 	if strings.Count(attempts, ",") < 2 {
 		return attempts

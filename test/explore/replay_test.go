@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestFound replays violations found by earlier explorations. It takes the choices of testdata/found/*.txt in order,
-// as far as the exchange still offers them, then first options until the exchange ends.
+// TestFound replays violations that earlier explorations found. It takes the choices in testdata/found/*.txt in
+// order, as long as the exchange still offers them. Then it takes first options until the exchange ends.
 func TestFound(t *testing.T) {
 	files, err := filepath.Glob("testdata/found/*.txt")
 	if err != nil || len(files) == 0 {
@@ -61,7 +61,7 @@ func replayFile(t *testing.T, lines []string) {
 // replay is an oracle that follows a transcript.
 type replay struct {
 	lines []string
-	first bool // the next choice is the first of an advance: it selects the event
+	first bool // the next choice is the first of an advance, which selects the event
 	taken int
 }
 

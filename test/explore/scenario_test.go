@@ -14,13 +14,13 @@ type scenario struct {
 	name        string
 	family      string // the file of testdata/ends
 	deploy      deployment
-	headers     []abi.Header // of the request, pseudo headers included
+	headers     []abi.Header // of the request, including pseudo headers
 	body        string
 	alphabet    alphabet
 	added       alphabet // the choices added by this scenario; each must be used
 	used        map[string]bool
 	entry       []byte                                  // a valid cached response; nil: none
-	allowed     []string                                // models that may be called, by route, key and policy
+	allowed     []string                                // models that may be called according to route, key and policy
 	calledAt    map[string]string                       // the end of the URL at which a model is called; nil: any
 	refused     []uint64                                // error statuses that the request itself justifies
 	mayName     []string                                // models that a settle may name without a call
@@ -31,11 +31,11 @@ type scenario struct {
 	clock       bool                                    // timeouts and timers, except ticks, advance the clock
 	shared      []byte                                  // the isolate's shared state
 	meanwhile   []byte                                  // a shared state that may replace it at any point; nil: none
-	counts      bool                                    // the isolate lives on when the request has not been served, and counts it
+	counts      bool                                    // the isolate continues to run if the request was not served, and counts it
 	pinned      []byte                                  // the key's entry at the start
-	neighbors   []neighbor                              // other exchanges of the isolate with the key
-	flown       *flown                                  // what the leaders of shared flights publish; nil: no flight has another exchange
-	governed    bool                                    // the Governor checks the texts: marked ones must not leave
+	neighbors   []neighbor                              // other exchanges of the isolate that use the key
+	flown       *flown                                  // the data that leaders of shared flights publish; nil: no flight has another exchange
+	governed    bool                                    // the Governor checks the texts, and marked ones must not leave
 	classifier  string                                  // the model of the project's classifier
 	violation   string                                  // the violation of every admitted request; "": none
 	maxKept     int                                     // bytes of one unfinished event, allowed on top of maxState
@@ -69,7 +69,7 @@ type script struct {
 	pieces []piece
 	faults []uint64
 	noEnd  bool // it cannot end early
-	bad    bool // it is not a valid response
+	bad    bool // the stream is not a valid response
 }
 
 type piece struct {
@@ -96,7 +96,7 @@ func (s *scenario) happened(c *choice) {
 	s.used[c.meaning+": "+c.name] = true
 }
 
-// unused returns the choices of the scenario's added alphabet that never happened.
+// unused returns the choices of the scenario's added alphabet that were never used.
 func (s *scenario) unused() (names []string) {
 	for meaning, choices := range s.added {
 		for _, c := range choices {

@@ -12,7 +12,7 @@ import (
 
 func header(name, value string) abi.Header { return abi.Header{Name: name, Value: value} }
 
-// post makes a scenario of a request with a body to one model. Nothing fails except as more lists.
+// post creates a scenario with a request to one model. The only failures are those listed in more.
 func post(name, path, body string, more alphabet, changes ...func(*scenario)) *scenario {
 	s := &scenario{
 		name: name, deploy: plain, headers: requestHead("POST", path, callerKey), body: body, alphabet: base.with(more), added: more,
@@ -24,7 +24,7 @@ func post(name, path, body string, more alphabet, changes ...func(*scenario)) *s
 	return s
 }
 
-// get makes a scenario of a request without a body.
+// get creates a scenario with a GET request.
 func get(name, path, key string, more alphabet, changes ...func(*scenario)) *scenario {
 	s := post(name, path, "", more, changes...)
 	query := s.headers[3]
@@ -33,7 +33,7 @@ func get(name, path, key string, more alphabet, changes ...func(*scenario)) *sce
 	return s
 }
 
-// head makes a scenario of a HEAD request.
+// head creates a scenario with a HEAD request.
 func head(name, path, key string, more alphabet, changes ...func(*scenario)) *scenario {
 	s := get(name, path, key, more, changes...)
 	s.headers[1].Value = "HEAD"
@@ -90,7 +90,8 @@ func nativeTo(quality string) string { return strings.Replace(nativeBody, "cheap
 
 func streaming(body string) string { return strings.TrimSuffix(body, "}") + `,"stream":true}` }
 
-// scenarios returns all scenarios, each on a host whose memory replies immediately, as ours do, and on a slow host.
+// scenarios returns all scenarios. Each runs on a host whose memory replies immediately, like that of our hosts, and
+// on a slow host.
 func scenarios() (all []*scenario) {
 	for _, family := range families() {
 		for _, s := range family.scenarios {
@@ -103,7 +104,7 @@ func scenarios() (all []*scenario) {
 	return all
 }
 
-// family is scenarios about one subject.
+// family is a set of scenarios about one subject.
 type family struct {
 	name      string
 	scenarios []*scenario
@@ -127,7 +128,7 @@ func families() []family {
 	}
 }
 
-// requestHeads are requests that are rejected or forwarded by their head.
+// requestHeads returns requests that are rejected or forwarded because of their head.
 func requestHeads() []*scenario {
 	return []*scenario{
 		get("unknown path", "/nothing", callerKey, nil),
@@ -142,7 +143,7 @@ func requestHeads() []*scenario {
 	}
 }
 
-// admissions are scenarios of the key, its record and the meter's verdict.
+// admissions returns scenarios about the key, its record and the meter's verdict.
 func admissions() []*scenario {
 	refusals := []choice{rateLimited, inactive, unknown, concurrencyLimited, overloaded, failed, damaged}
 	return []*scenario{
@@ -197,7 +198,7 @@ func admissions() []*scenario {
 	}
 }
 
-// replayed is the meter's stored response of an idempotent request.
+// replayed returns the meter's stored response of an idempotent request.
 func replayed(body string) choice {
 	var w abi.Writer
 	w.Uint(200)
@@ -208,7 +209,7 @@ func replayed(body string) choice {
 	return verdict("replay", keymeter.AdmitReply{Verdict: keymeter.Replay, Answer: w.Buf})
 }
 
-// wholeResponses are completions without streaming: providers, fallbacks, retries.
+// wholeResponses returns scenarios of completions without streaming: providers, fallbacks, retries.
 func wholeResponses() []*scenario {
 	return []*scenario{
 		post("every provider response", "/api/ai/complete", nativeBody, alphabet{
@@ -271,7 +272,7 @@ func wholeResponses() []*scenario {
 	}
 }
 
-// openCircuit opens the circuit of a model at a time.
+// openCircuit opens the circuit of a model at the given time.
 func openCircuit(model string, sinceMs uint64) func(*scenario) {
 	return func(s *scenario) {
 		c := route.DecodeCircuits(s.shared)
@@ -283,7 +284,7 @@ func openCircuit(model string, sinceMs uint64) func(*scenario) {
 	}
 }
 
-// caches are requests whose responses may be cached.
+// caches returns requests whose responses may be cached.
 func caches() []*scenario {
 	cacheable := func(name, path, body string, more alphabet, changes ...func(*scenario)) *scenario {
 		first := post("first request of "+name, path, body, alphabet{"key": {record(cached)}}.with(more).with(alphabet{"cache": {absent}, "admit": {admitted}}), append(changes, staysConnected)...)
@@ -337,7 +338,7 @@ func prime(s *scenario) []byte {
 // currentPolicy is the policy version in the key records.
 const currentPolicy = 3
 
-// policies are projects with their own routes, model lists and provider keys.
+// policies returns scenarios of projects with their own routes, model lists and provider keys.
 func policies() []*scenario {
 	known := func(change func(*doc.Policy)) alphabet {
 		return alphabet{
@@ -369,7 +370,7 @@ func policies() []*scenario {
 	}
 }
 
-// streams are streamed responses.
+// streams returns scenarios with streaming responses.
 func streams() []*scenario {
 	chat := streaming(bodyFor("only", messages))
 	return []*scenario{
@@ -427,7 +428,7 @@ func streams() []*scenario {
 	}
 }
 
-// otherEndpoints are the endpoints other than completions.
+// otherEndpoints returns scenarios of the endpoints other than completions.
 func otherEndpoints() []*scenario {
 	count := bodyFor("poet", `"messages":[{"role":"user","content":"`+promptMark+`"}]`)
 	return []*scenario{

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// maxStates is the maximum number of states of a scenario. A scenario with more fails; the search is not truncated.
+// maxStates is the maximum number of states of a scenario. A scenario with more states fails. The search is never
+// truncated.
 const maxStates = 150_000
 
 // node is a state and the step that led to it.
@@ -114,7 +115,7 @@ func (x *search) expand(at int32) {
 	}
 }
 
-// advance performs one of the options; any is false if there is none.
+// advance performs one of the options. any is false if there is none.
 func (w *world) advance(o oracle) (id uint64, any bool) {
 	w.oracle = o
 	options := w.options()
@@ -147,7 +148,7 @@ func (x *search) add(w *world, from int32, choices string, id uint64) {
 	}
 }
 
-// find records the first violation of a kind. The search is breadth-first, so no path to it is shorter.
+// find records the first violation of a kind. The search is breadth-first, so there is no shorter path to it.
 func (x *search) find(what string, from int32, last string) {
 	if slices.ContainsFunc(x.findings, func(f finding) bool { return f.what == what }) {
 		return

@@ -15,7 +15,7 @@ import (
 // withheldBuffer is the buffer in which the machine keeps events of a stream that its reservation does not cover.
 const withheldBuffer = 15
 
-// pause stops a fetch or continues it: see ActionPause.
+// pause stops a fetch or continues it (see ActionPause).
 func (w *world) pause(a *abi.Action) {
 	p := w.find(a.ID)
 	switch pausing := a.Kind == abi.ActionPause; {
@@ -28,7 +28,8 @@ func (w *world) pause(a *abi.Action) {
 	}
 }
 
-// noteWithheld keeps the end of a response back together with its events: the response is not complete before.
+// noteWithheld withholds the end of a response together with its events, because the response is not complete before
+// they are released.
 func (w *world) noteWithheld(a *abi.Action) {
 	f := &w.facts
 	switch {
@@ -42,7 +43,7 @@ func (w *world) noteWithheld(a *abi.Action) {
 
 var textInEvent = regexp.MustCompile(`"(?:content|text|delta)":"([^"]*)"`)
 
-// longestEvent is the size of the longest event's text in token units, of all streams that the scenario has.
+// longestEvent returns the size of the longest event's text in token units, over all streams of the scenario.
 func (s *scenario) longestEvent() (units uint64) {
 	for _, choices := range s.alphabet {
 		for _, c := range choices {
@@ -59,8 +60,8 @@ func (s *scenario) longestEvent() (units uint64) {
 	return units
 }
 
-// checkCovered checks I15 when a stream is settled whose usage was estimated: what the caller got is booked, and it costs at most
-// one event more than was reserved.
+// checkCovered checks I15 when a stream with estimated usage is settled. The text that the caller received is booked,
+// and it costs at most one event more than was reserved.
 func (w *world) checkCovered(s *keymeter.Settle) {
 	f := &w.facts
 	if !s.Estimated || s.Outcome != keymeter.Served || w.Response == interpreter.Complete || w.Response == interpreter.None || f.leased || w.scenario.governed {

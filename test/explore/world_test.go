@@ -31,7 +31,7 @@ type world struct {
 	nowMs  uint64
 	shared []byte
 	pinned []byte // the key's entry
-	pins   bool   // the exchange has pinned it
+	pins   bool   // whether the exchange has pinned the entry
 	open   []pending
 	ready  []abi.Event    // replies that are available immediately
 	uses   map[string]int // uses of choices with a limit
@@ -40,7 +40,7 @@ type world struct {
 	facts    facts
 	broken   []string // violations
 	stored   []byte   // the cached response
-	// published and landed are what the exchange gave its flight; publishes is the buffer that it publishes.
+	// published and landed are the data that the exchange gave its flight. publishes is the buffer that it publishes.
 	published [][]byte
 	landed    []byte
 	publishes uint64
@@ -71,7 +71,7 @@ type facts struct {
 	unsure       bool          // the outcome of an admission that reserves is unknown
 	idem         bool          // that admission started an idempotency record
 	kept         bool          // a response under the idempotency key was stored, or could not be
-	freed        bool          // the idempotency key may be used again, as after a failure
+	freed        bool          // the idempotency key may be used again, for example after a failure
 	settled      int
 	fetches      int
 	called       string // the called models, each followed by a space
@@ -85,10 +85,10 @@ type facts struct {
 	waiting      uint64 // followers of the flight
 	read         int    // pieces read as a follower
 	leased       bool   // the request was admitted by a lease
-	left         bool   // its settle was left in the entry
+	left         bool   // the request's settle was left in the entry
 	confirmed    int    // reports with its settle that the meter has confirmed
 	withheld     bool   // the exchange withholds the end of a complete, clean response
-	reserved     int64  // what the exchange knows to be reserved
+	reserved     int64  // the amount that the exchange knows to be reserved
 	delivered    int    // marks in the content sent to the caller
 	outcomes     string // the outcomes for caller, meter and cache, as text
 }
@@ -149,7 +149,7 @@ func newWorld(s *scenario, cfg *config.Config) *world {
 	return &world{scenario: s, config: cfg, nowMs: startMs, shared: s.shared, pinned: s.pinned, rows: make([]phasesSeen, len(machine.rows()))}
 }
 
-// clone returns an independent copy. Contents of buffers are never changed in place, so they are shared.
+// clone returns an independent copy. The contents of buffers are never changed in place, so they are shared.
 func (w *world) clone() *world {
 	c := *w
 	c.open, c.ready = slices.Clone(w.open), nil
@@ -178,7 +178,7 @@ func (w *world) key() [sha256.Size]byte {
 	b.Buf = make([]byte, 0, 4096)
 	switch {
 	case w.scenario.clock:
-		b.Bytes(w.State) // it includes the request's remaining time
+		b.Bytes(w.State) // includes the request's remaining time
 	case w.facts.begun:
 		b.Bytes(machine.canonical(w.config, w.State))
 	}

@@ -114,7 +114,7 @@ func compare(t *testing.T, f family, kind, text string, r *chat.Response, want s
 	if f.name == "cohere" {
 		u.CachedInput = r.Usage.CachedInput // in Cohere's SDK types but not in its reference
 	}
-	r.Usage.Extras = nil // the tier: core/provider tests it
+	r.Usage.Extras = nil // the service tier, which core/provider tests
 	if r.Usage != u {
 		t.Errorf("%s, %s, %s: %+v, want %+v", f.name, kind, text, r.Usage, u)
 	}
@@ -188,7 +188,7 @@ func TestCoreParsesFailures(t *testing.T) {
 		for _, d := range deltas {
 			failed = failed || d.Kind == chat.DeltaError || d.Kind == chat.DeltaFinish && d.Finish == chat.FinishError
 		}
-		if !failed && f.name != "mistral" { // Mistral does not document errors within streams
+		if !failed && f.name != "mistral" { // Mistral does not document errors in streams
 			t.Errorf("%s: no error in %v", f.name, deltas)
 		}
 	}

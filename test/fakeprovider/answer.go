@@ -11,7 +11,7 @@ import (
 // GoodText is the default text of a valid response.
 const GoodText = "Hello from upstream"
 
-// Usage of every response, in tokens.
+// The usage of every response, in tokens.
 const (
 	InputTokens     = 100
 	OutputTokens    = 50
@@ -40,7 +40,7 @@ type prompt struct {
 	forcedTool   string // name of the forced tool
 	oneCall      bool   // parallel calls are disabled
 	custom       []tool // tools that take a text
-	encrypted    bool   // reasoning is asked for in encrypted form
+	encrypted    bool   // reasoning is requested in encrypted form
 	turns        []turn
 	results      []string // tool results after the last other message
 	hasResult    bool     // the conversation has a tool result
@@ -114,12 +114,12 @@ type answer struct {
 	reasoning int
 	hasUsage  bool
 	usage     *ScriptedUsage // nil: the constants
-	key       string         // of a scripted response, for its IDs
+	key       string         // identifies a scripted response, for its IDs
 }
 
 type call struct {
 	name, args string
-	key        string // of a scripted call, for its ID
+	key        string // identifies a scripted call, for its ID
 	custom     bool   // args is a text
 }
 
@@ -201,7 +201,7 @@ func (a *answer) addWords(text string) {
 	}
 }
 
-// numberCount returns the N of "count to N", up to maxCount; 0 if the text has none.
+// numberCount returns the N of "count to N", up to maxCount. It returns 0 if the text has none.
 func numberCount(text string) int {
 	_, rest, ok := strings.Cut(text, "count to ")
 	if !ok {
@@ -225,7 +225,8 @@ func (a *answer) addNumbers(n int) {
 	}
 }
 
-// callTools calls the forced tool, else the first one, or two if the user message contains "parallel".
+// callTools calls the forced tool. Without one, it calls the first tool, or two tools if the user message contains
+// "parallel".
 func (a *answer) callTools() []call {
 	tools := a.tools[:1]
 	if a.toolChoice == "tool" {
@@ -253,8 +254,8 @@ func (a *answer) addHugePiece() {
 	a.text = append([]string{"Hello", long}, a.text...)
 }
 
-// uncachedInput is the input without cached tokens, for families that count these separately.
+// uncachedInput returns the input without cached tokens, for families that count these separately.
 func (a *answer) uncachedInput() int { return a.input() - a.cached }
 
-// id returns the ID of the nth item of a kind, from 0.
+// id returns the ID of the nth item of a kind, starting at 0.
 func id(prefix string, n int) string { return prefix + strconv.Itoa(n+1) }

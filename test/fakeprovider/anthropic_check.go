@@ -77,8 +77,8 @@ func refuseAnthropicParams(v gjson.Result) *refusal {
 	return nil
 }
 
-// refuseAnthropicMessages checks the messages. Consecutive messages of one role are valid: the real API merges
-// them.
+// refuseAnthropicMessages checks the messages. Consecutive messages with the same role are valid, because the real
+// API merges them.
 func refuseAnthropicMessages(messages gjson.Result) *refusal {
 	list := messages.Array()
 	if len(list) == 0 {
@@ -142,7 +142,7 @@ func refuseAnthropicContent(at string, m gjson.Result, last bool) *refusal {
 	return nil
 }
 
-// refuseToolUse checks that a message has results for exactly the calls of the message before it.
+// refuseToolUse checks that a message has results for exactly the calls in the previous message.
 func refuseToolUse(at string, content gjson.Result, calls map[string]bool) *refusal {
 	open := len(calls)
 	for _, block := range content.Array() {

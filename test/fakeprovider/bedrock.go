@@ -6,10 +6,10 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// bedrockWire speaks Amazon Bedrock's Converse, and InvokeModel for the embeddings of Titan and Cohere. Source:
-// Amazon Bedrock API reference, "Converse", "ConverseStream" and "InvokeModel"
-// (docs.aws.amazon.com/bedrock/latest/APIReference), "Amazon Titan Text Embeddings" and "Cohere Embed" of its
-// user guide, and the types of the npm package @aws-sdk/client-bedrock-runtime.
+// bedrockWire speaks Amazon Bedrock's Converse, and InvokeModel for Titan and Cohere embeddings. Source: Amazon
+// Bedrock API reference, "Converse", "ConverseStream" and "InvokeModel"
+// (docs.aws.amazon.com/bedrock/latest/APIReference), "Amazon Titan Text Embeddings" and "Cohere Embed" of its user
+// guide, and the types of the npm package @aws-sdk/client-bedrock-runtime.
 var bedrockWire = &wire{
 	family: "bedrock", framing: eventStream, refuse: refuseBedrock, prompt: bedrockPrompt, whole: bedrockWhole,
 	events: bedrockEvents, otherOps: map[string]func(*request, *Behavior) raw{"embed": bedrockEmbed}, failure: bedrockFailure,
@@ -117,7 +117,7 @@ func (s *bedrockStream) stop() {
 	s.block++
 }
 
-// bedrockEvents returns the events of ConverseStream. Only blocks of tool calls start with a contentBlockStart.
+// bedrockEvents returns the events of ConverseStream. Only tool call blocks start with a contentBlockStart.
 func bedrockEvents(a *answer) []event {
 	s := &bedrockStream{}
 	s.add(opening, "messageStart", "role", "assistant")

@@ -2,7 +2,7 @@ package fakeprovider
 
 // Behavior is the server's handling of one request.
 //
-// Kinds for whole responses and streams:
+// Kinds for non-streaming responses and streams:
 //
 //	answer       a valid response, with Status if set
 //	plain        GoodText for any request: no calls, no JSON, no thinking
@@ -22,7 +22,7 @@ package fakeprovider
 //	truncated    half of a whole response, with a matching length; for a stream the same as cut
 //	bytewise     flushes each byte separately
 //
-// Kinds for streams; a whole response is then valid:
+// Kinds for streams. A non-streaming response is valid with these:
 //
 //	cut          half of the events, then a clean end
 //	malformed    half of the events, one with invalid JSON, then the rest
@@ -41,13 +41,13 @@ type Behavior struct {
 	Kind    string            `json:"kind"`
 	Status  int               `json:"status,omitempty"`
 	Headers map[string]string `json:"headers,omitempty"`
-	// Body replaces the body of a whole response, or the whole stream, without changes.
+	// Body replaces the body of a non-streaming response or the entire stream. It is sent unchanged.
 	Body string `json:"body,omitempty"`
 	// Text is the text of the response; empty: the default.
 	Text string `json:"text,omitempty"`
 
 	Family  string `json:"family,omitempty"`  // only for requests of this family (or "embeddings"); empty: any
-	DelayMs int    `json:"delayMs,omitempty"` // between events; 0: 0 to 2 for the first events, then none; negative: none
+	DelayMs int    `json:"delayMs,omitempty"` // delay between events; 0: 0 to 2 for the first events, then none; negative: none
 	Chunks  int    `json:"chunks,omitempty"`  // number of text pieces in a stream; 0: the default
 	Pause   bool   `json:"pause,omitempty"`   // after half of a stream's events, wait for Release
 	Finish  string `json:"finish,omitempty"`  // finish reason: stop, tools, length, filter; empty: the default

@@ -1,8 +1,8 @@
 package fakeprovider
 
-// What OpenAI's Responses API has beside responses. Sources: see core/provider/responses/beside.go.
+// Endpoints of OpenAI's Responses API other than responses. For sources, see core/provider/responses/beside.go.
 
-// compactMembers are those of a compaction; an agent also sends what its responses have.
+// compactMembers are the fields of a compaction. An agent also sends the fields of its responses requests.
 const compactMembers = "image input instructions model parallel_tool_calls previous_response_id prompt_cache_key prompt_cache_options " +
 	"prompt_cache_retention reasoning service_tier text tool_choice tools"
 
@@ -23,7 +23,7 @@ var responsesOps = map[string]func(*request, *Behavior) raw{
 	},
 }
 
-// refuseBeside refuses what a compaction or a count does not know.
+// refuseBeside refuses fields that a compaction or a count does not know.
 func refuseBeside(q *request) *refusal {
 	known := ""
 	switch q.op {

@@ -43,7 +43,7 @@ func coherePrompt(q *request) prompt {
 	return p
 }
 
-// cohereResult returns the text of a tool result, which can be a string, or texts and documents.
+// cohereResult returns the text of a tool result, which can be a string, or a list of texts and documents.
 func cohereResult(content gjson.Result) string {
 	if !content.IsArray() {
 		return content.Str

@@ -34,7 +34,7 @@ func refuseCompletion(q *request) *refusal {
 	return nil
 }
 
-// completionPrompt makes the last prompt the last message.
+// completionPrompt turns the last prompt into the last message.
 func completionPrompt(q *request) prompt {
 	v := q.root
 	p := prompt{model: v.Get("model").Str, stream: v.Get("stream").Bool(), includeUsage: v.Get("stream_options.include_usage").Bool()}
@@ -56,7 +56,7 @@ func completionUsage(a *answer) any {
 	return only(a.hasUsage, object("prompt_tokens", InputTokens, "completion_tokens", OutputTokens, "total_tokens", InputTokens+OutputTokens))
 }
 
-// completionLogs returns the log probabilities of a text with one token, in this API's form.
+// completionLogs returns the log probabilities of a one-token text, in this API's format.
 func completionLogs(text string) raw {
 	return object("tokens", array(raw(`"`+strings.ReplaceAll(text, "\n", `\n`)+`"`)), "token_logprobs", raw("[-0.5]"), "top_logprobs", nil, "text_offset", raw("[0]"))
 }

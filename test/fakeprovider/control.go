@@ -13,7 +13,7 @@ type command struct {
 	Times int `json:"times"`
 }
 
-// control serves commands from tests in other languages; false if the request is for the provider:
+// control serves commands from tests in other languages. It returns false if the request is for the provider:
 //
 //	POST /__fake/next      {"kind":"stall","family":"gemini","times":2}   204
 //	POST /__fake/script    [Rule], in place of the earlier ones           204

@@ -11,8 +11,8 @@ import (
 
 const defaultDimensions = 8
 
-// Vector returns the embedding of a text: always the same for the same text, with numbers from -1 to 1 that a
-// 32-bit float represents exactly.
+// Vector returns the embedding of a text. It is always the same for the same text, and has numbers from -1 to 1 that
+// a 32-bit float represents exactly.
 func Vector(text string, dimensions int) []float64 {
 	if dimensions <= 0 {
 		dimensions = defaultDimensions

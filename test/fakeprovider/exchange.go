@@ -48,7 +48,7 @@ func (x *exchange) run() {
 	x.answer()
 }
 
-// beforeHead acts before the response header; false if none will be sent.
+// beforeHead acts before the response header. It returns false if none will be sent.
 func (x *exchange) beforeHead() bool {
 	switch x.b.Kind {
 	case "hold":
@@ -92,7 +92,7 @@ func (x *exchange) answer() {
 	x.stream(q.wire.events(a))
 }
 
-// whole sends a whole response in the way of the behavior's kind.
+// whole sends a non-streaming response as the behavior's kind requires.
 func (x *exchange) whole(p *prompt) {
 	switch {
 	case x.b.Kind == "wrong-type" && x.b.Body == "":
@@ -133,7 +133,7 @@ func (x *exchange) fail(f *refusal) {
 	x.send("application/json", body)
 }
 
-// head sends the response header; a negative length is unknown.
+// head sends the response header. A negative length means that it is unknown.
 func (x *exchange) head(contentType string, length int) {
 	h := x.w.Header()
 	h.Set("Content-Type", contentType)
@@ -151,7 +151,7 @@ func (x *exchange) head(contentType string, length int) {
 	x.server.mu.Unlock()
 }
 
-// send sends a complete body in the way of the behavior's kind.
+// send sends a complete body as the behavior's kind requires.
 func (x *exchange) send(contentType string, body []byte) {
 	switch x.b.Kind {
 	case "silent":
@@ -185,7 +185,7 @@ func (x *exchange) send(contentType string, body []byte) {
 	}
 }
 
-// write sends bytes and flushes; false if the client has disconnected.
+// write sends bytes and flushes. It returns false if the client disconnected.
 func (x *exchange) write(data []byte) bool {
 	if x.r.Context().Err() != nil {
 		return false
@@ -212,7 +212,7 @@ func (x *exchange) repeat(data []byte, times int) bool {
 	return true
 }
 
-// sleep waits; false if the client disconnected.
+// sleep waits. It returns false if the client disconnected.
 func (x *exchange) sleep(ms int) bool {
 	if ms <= 0 {
 		return x.r.Context().Err() == nil
@@ -229,7 +229,7 @@ func (x *exchange) sleep(ms int) bool {
 
 func (x *exchange) waitForDisconnect() { <-x.r.Context().Done() }
 
-// reset resets the connection: the client sees ECONNRESET instead of a clean end.
+// reset resets the connection, so the client sees ECONNRESET instead of a clean end.
 func (x *exchange) reset() {
 	time.Sleep(20 * time.Millisecond) // otherwise the reset can overtake the written data
 	conn, _, err := x.flush.Hijack()

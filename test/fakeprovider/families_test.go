@@ -26,14 +26,14 @@ type family struct {
 	headers       []string
 	wholeBody     string
 	streamBody    string
-	tools         string // members to add: the tools weather{city} and clock{zone}
+	tools         string // fields to add: the tools weather{city} and clock{zone}
 	afterTool     string // a complete body whose last message is the tool result "12 degrees"
-	schema        string // members to add: {"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}
+	schema        string // fields to add: {"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}
 	image         string // a body with a PNG of 3 bytes
 	wholeText     string // from here on: gjson paths
 	wholeArgs     string
 	wholeThinking string
-	input         string // input tokens in a whole response
+	input         string // input tokens in a non-streaming response
 	piece         string // a piece of text in an event
 }
 
@@ -151,7 +151,7 @@ func cohereFamily(headers []string) family {
 	return f
 }
 
-// fill sets the user message in a body and adds more members.
+// fill sets the user message in a body and adds more fields.
 func fill(body, text string, members ...string) string {
 	body = strings.ReplaceAll(body, "$TEXT", text)
 	for _, m := range members {
@@ -177,7 +177,7 @@ func do(t *testing.T, s *fakeprovider.Server, path, body string, headers []strin
 	return resp
 }
 
-// post requests a whole response and returns its status and body.
+// post requests a non-streaming response and returns its status and body.
 func post(t *testing.T, s *fakeprovider.Server, f family, body string) (int, string) {
 	t.Helper()
 	resp := do(t, s, f.whole, body, f.headers)
@@ -232,7 +232,7 @@ func frames(t *testing.T, data []byte) (events []streamed) {
 	return events
 }
 
-// eventName returns the value of :event-type or :exception-type. The search is textual: no header before it
+// eventName returns the value of :event-type or :exception-type. It searches the text, because no earlier header
 // contains these names.
 func eventName(headers []byte) string {
 	for _, name := range []string{":event-type", ":exception-type"} {

@@ -92,8 +92,8 @@ func eventHeaders(e event) []header {
 //
 //	total length u32 | headers' length u32 | CRC32 of these 8 bytes | headers | payload | CRC32 of all before
 //
-// A header is: length of the name u8 | name | type u8 | value. Strings and bytes have a u16 length before them.
-// Source: Amazon Transcribe's and Bedrock's developer guides, "Event stream encoding".
+// A header consists of: length of the name u8 | name | type u8 | value. Strings and bytes are preceded by a u16
+// length. Source: Amazon Transcribe's and Bedrock's developer guides, "Event stream encoding".
 func appendFrame(dst []byte, headers []header, payload []byte) []byte {
 	var h []byte
 	for _, one := range headers {
@@ -111,7 +111,7 @@ func appendFrame(dst []byte, headers []header, payload []byte) []byte {
 	return append(dst, frame...)
 }
 
-// unusualFrames adds a header of every type to the frame, and puts an unknown event before the first frame.
+// unusualFrames adds a header of every type to the frame, and inserts an unknown event before the first frame.
 func unusualFrames(e event, first bool) []byte {
 	var out []byte
 	if first {

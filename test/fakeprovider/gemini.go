@@ -22,7 +22,7 @@ var geminiWire = &wire{
 	},
 }
 
-// field returns a member by its camel-case name, or by its snake-case name: Google accepts both.
+// field returns a field by its camel-case or snake-case name, because Google accepts both.
 func field(v gjson.Result, name string) gjson.Result {
 	if found := v.Get(name); found.Exists() {
 		return found
@@ -102,8 +102,7 @@ func (p *prompt) geminiContent(content gjson.Result) {
 	}
 }
 
-// geminiResult returns a function's result: the string, if that is the object's only member, otherwise the
-// object.
+// geminiResult returns a function's result: the string, if that is the object's only field, otherwise the object.
 func geminiResult(response gjson.Result) string {
 	text, members := response.Raw, 0
 	response.ForEach(func(_, v gjson.Result) bool {
@@ -133,8 +132,8 @@ func geminiFinish(finish string) string {
 	return map[string]string{"stop": "STOP", "tools": "STOP", "length": "MAX_TOKENS", "filter": "SAFETY"}[finish]
 }
 
-// geminiUsage returns the usage after a number of output and thinking tokens; it grows during a stream. Thoughts
-// are not included in the candidates.
+// geminiUsage returns the usage after a number of output and thinking tokens. It grows during a stream. The
+// candidates do not include thoughts.
 func geminiUsage(a *answer, output, thoughts int) any {
 	return only(a.hasUsage, object("promptTokenCount", a.input(),
 		"candidatesTokenCount", only(output > 0, output), "totalTokenCount", a.input()+output+thoughts,
@@ -151,8 +150,8 @@ func geminiAnswer(a *answer, parts []raw, finish string, usageObject any) raw {
 		"usageMetadata", usageObject, "modelVersion", a.model, "responseId", "resp-1")
 }
 
-// geminiCall returns a function call. The first one has the signature of the thinking. Models from Gemini 3 on
-// send IDs.
+// geminiCall returns a function call. The first one has the signature of the thinking. Gemini 3 and later models send
+// IDs.
 func geminiCall(a *answer, n int) raw {
 	c := a.calls[n]
 	return object("functionCall", object("name", c.name, "args", raw(c.args),

@@ -92,8 +92,8 @@ func refuseGeminiTools(tools gjson.Result) *refusal {
 	return nil
 }
 
-// unknownInSchema returns the first member that Google's Schema type does not have, such as
-// additionalProperties. Full JSON Schema goes into another member, parametersJsonSchema.
+// unknownInSchema returns the first field that Google's Schema type does not have, such as additionalProperties. Full
+// JSON Schema goes into another field, parametersJsonSchema.
 func unknownInSchema(schema gjson.Result, depth int) string {
 	if !schema.IsObject() || depth > maxSchemaDepth {
 		return ""

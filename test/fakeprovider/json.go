@@ -9,10 +9,10 @@ import (
 // raw is encoded JSON.
 type raw = json.RawMessage
 
-// absent is the value of a member to omit.
+// absent is the value of a field to omit.
 type absent struct{}
 
-// object returns a JSON object with its members in this order: name, value, name, value…
+// object returns a JSON object with its fields in this order: name, value, name, value…
 func object(pairs ...any) raw {
 	b := []byte{'{'}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -54,7 +54,7 @@ func only(condition bool, value any) any {
 	return absent{}
 }
 
-// orNull returns the text, or null if it is empty.
+// orNull returns the string, or null if it is empty.
 func orNull(text string) any {
 	if text == "" {
 		return nil
@@ -64,7 +64,7 @@ func orNull(text string) any {
 
 func join(parts ...string) []byte { return []byte(strings.Join(parts, "")) }
 
-// pieces splits a text into pieces of size characters; the last can be shorter.
+// pieces splits a text into pieces of size characters. The last piece can be shorter.
 func pieces(text string, size int) (list []string) {
 	runes := []rune(text)
 	for len(runes) > size {

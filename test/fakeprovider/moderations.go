@@ -6,8 +6,9 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// moderationWire is the wire of OpenAI's moderations, and of Mistral's, whose models have their own categories and take texts only.
-// Sources: OpenAI's API reference, "Create moderation"; Mistral's, "Moderations" (docs.mistral.ai/api/endpoint/classifiers).
+// moderationWire speaks OpenAI's moderations, and those of Mistral, whose models have their own categories and accept
+// only text. Sources: OpenAI's API reference, "Create moderation"; Mistral's, "Moderations"
+// (docs.mistral.ai/api/endpoint/classifiers).
 var moderationWire = &wire{
 	family: "openai", refuse: refuseModerations, failure: openaiWire.failure,
 	otherOps: map[string]func(*request, *Behavior) raw{"moderate": moderate},

@@ -6,11 +6,11 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// dialect describes the differences between providers with chat completions.
+// dialect describes the differences between providers that have chat completions.
 type dialect struct {
 	family   string
 	azure    bool // no model in the body, filter results, the status as error code
-	mistral  bool // rejects unknown members with 422, thinking as content chunks, usage with the finish reason
+	mistral  bool // rejects unknown fields with 422, thinking as content chunks, usage with the finish reason
 	workers  bool // Workers AI: stream choices have no index, errors are a list
 	deepseek bool // prompt_cache_hit_tokens
 }
@@ -133,7 +133,7 @@ func (d *dialect) finish(finish string) string {
 	return map[string]string{"stop": "stop", "tools": "tool_calls", "length": "length", "filter": "content_filter"}[finish]
 }
 
-// callID returns a tool call's ID; Mistral's have nine characters.
+// callID returns a tool call's ID. Mistral's IDs have nine characters.
 func (d *dialect) callID(c call, n int) string {
 	if d.mistral {
 		return id("fakecall", n)

@@ -82,7 +82,7 @@ func refuseEmbeddings(v gjson.Result) *refusal {
 	return nil
 }
 
-// refuseMistral rejects members that Mistral does not know, at the top level and in messages.
+// refuseMistral rejects fields that Mistral does not know, at the top level and in messages.
 func refuseMistral(v gjson.Result) *refusal {
 	var list []raw
 	reject := func(value gjson.Result, at ...any) {

@@ -44,7 +44,7 @@ func azureFailure(f *refusal) raw {
 	return object("error", object("code", code, "message", f.message))
 }
 
-// mistralFailure has three forms: for credentials, for invalid members, and for everything else. Source:
+// mistralFailure returns one of three forms: for credentials, for invalid fields, or for everything else. Source:
 // responses of api.mistral.ai quoted by users, such as in github.com/Gitlawb/openclaude issue 739 and
 // github.com/editor-code-assistant/eca issue 231.
 func mistralFailure(f *refusal) raw {
@@ -72,7 +72,7 @@ func workersFailure(f *refusal) raw {
 		"result", raw("{}"), "messages", raw("[]"))
 }
 
-// streamError returns an error in place of a chunk. It ends the stream.
+// streamError returns an error instead of a chunk. It ends the stream.
 func (d *dialect) streamError() []event {
 	failed := openaiFailure(&refusal{status: 500, message: "The server had an error while processing your request."})
 	if d.mistral {

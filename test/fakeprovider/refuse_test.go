@@ -96,7 +96,8 @@ func TestUnknownPath(t *testing.T) {
 	}
 }
 
-// TestSignature has the signature that the npm package @smithy/signature-v4 computes for this request.
+// TestSignature compares the signature with the one that the npm package @smithy/signature-v4 computes for this
+// request.
 func TestSignature(t *testing.T) {
 	t.Parallel()
 	s := fakeprovider.New()

@@ -12,7 +12,8 @@ import (
 type wire struct {
 	family  string
 	framing framing
-	// refuse validates a request as the provider does, credentials first, then the body; nil if it is valid.
+	// refuse validates a request as the provider does, credentials first, then the body. It returns nil if it is
+	// valid.
 	refuse func(q *request) *refusal
 	prompt func(q *request) prompt
 	whole  func(a *answer) raw
@@ -44,7 +45,7 @@ type refusal struct {
 	code    string
 	param   string
 	message string
-	detail  raw // Mistral's list of invalid members
+	detail  raw // Mistral's list of invalid fields
 }
 
 func bad(message string) *refusal { return &refusal{status: 400, message: message} }
@@ -58,7 +59,7 @@ func newRequest(r *http.Request, body []byte, awsSecret string) *request {
 	return q
 }
 
-// recognize sets the family and operation by the path.
+// recognize sets the family and operation based on the path.
 func (q *request) recognize(path string) {
 	switch {
 	case strings.HasSuffix(path, "/chat/completions"):
@@ -133,7 +134,7 @@ func (q *request) family() string {
 	return q.wire.family
 }
 
-// refuse validates the request; nil if it is valid.
+// refuse validates the request. It returns nil if it is valid.
 func (q *request) refuse() *refusal {
 	switch {
 	case q.wire == nil:
@@ -158,7 +159,7 @@ func (q *request) prompt() prompt {
 	return q.wire.prompt(q)
 }
 
-// whole returns a valid whole response.
+// whole returns a valid non-streaming response.
 func (q *request) whole(a *answer, b *Behavior) raw {
 	if q.op != "chat" {
 		return q.wire.otherOps[q.op](q, b)
@@ -185,8 +186,8 @@ func (q *request) bearer() bool {
 	return len(q.r.Header.Get("Authorization")) > len("Bearer ") && strings.HasPrefix(q.r.Header.Get("Authorization"), "Bearer ")
 }
 
-// unknown returns the first member of an object that is not in a space-separated list of names; empty if there
-// is none.
+// unknown returns the first field of an object that is not in a space-separated list of names, or "" if there is
+// none.
 func unknown(v gjson.Result, known string) (found string) {
 	v.ForEach(func(key, _ gjson.Result) bool {
 		if !strings.Contains(" "+known+" ", " "+key.Str+" ") {

@@ -8,8 +8,8 @@ import (
 
 const maxSchemaDepth = 12
 
-// instance returns JSON that a JSON Schema allows. Strings are "Paris", numbers 7, booleans true. It uses the
-// first value of an enum, the first alternative that is not null and one item per array. Objects have their
+// instance returns JSON that a JSON Schema allows. Strings are "Paris", numbers are 7, and booleans are true. It uses
+// the first value of an enum, the first alternative that is not null, and one item per array. Objects have their
 // required properties or, if none are required, all properties. Gemini's upper-case types are supported.
 func instance(schema gjson.Result) raw {
 	if !schema.Exists() {
@@ -55,7 +55,7 @@ func typedInstance(root, s gjson.Result, depth int) raw {
 	return objectInstance(root, s, depth)
 }
 
-// typeOf returns a schema's type, or the first of several that is not null.
+// typeOf returns a schema's type. If it has several, it returns the first one that is not null.
 func typeOf(s gjson.Result) string {
 	t := s.Get("type")
 	if t.IsArray() {

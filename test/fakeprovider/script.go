@@ -7,16 +7,16 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Rule is a part of a scripted session: what the provider says after a user message with a text, one step per request.
-// The session is in the request: the step is the number of tool results since that message, and so a repeated request
-// has the same response. Among several rules, the one with the latest text applies.
+// Rule is a part of a scripted session: the provider's responses after a user message with a given text, one step per
+// request. The state of the session is in the request. The step is the number of tool results since that message, so
+// a repeated request gets the same response. If several rules match, the one whose text comes last applies.
 type Rule struct {
 	User  string `json:"user"` // a text of a user message
 	Steps []Step `json:"steps"`
 }
 
-// Step is one scripted response. A step with calls is only for requests that offer all its tools: an agent also asks for
-// titles and summaries.
+// Step is one scripted response. A step with calls applies only to requests that offer all its tools, because an
+// agent also asks for titles and summaries.
 type Step struct {
 	Thinking string         `json:"thinking,omitempty"`
 	Text     string         `json:"text,omitempty"`
@@ -24,7 +24,7 @@ type Step struct {
 	Usage    *ScriptedUsage `json:"usage,omitempty"`
 }
 
-// ScriptedCall is a tool call. Input is the text of a custom tool; where the tool is a function, it is the value of the
+// ScriptedCall is a tool call. Input is the text for a custom tool. If the tool is a function, it is the value of the
 // function's first parameter.
 type ScriptedCall struct {
 	Tool  string `json:"tool"`
@@ -53,7 +53,7 @@ func (s *Server) Script(rules ...Rule) {
 	s.rules = rules
 }
 
-// scripted takes the response from the rules; false if none applies.
+// scripted takes the response from the rules. It returns false if none applies.
 func (a *answer) scripted(rules []Rule) bool {
 	rule, results := a.rule(rules)
 	if rule < 0 || len(rules[rule].Steps) == 0 {
@@ -84,7 +84,7 @@ func (a *answer) scripted(rules []Rule) bool {
 	return true
 }
 
-// rule returns the rule that applies, and the number of tool results since its message; -1: none.
+// rule returns the rule that applies, or -1, and the number of tool results since its message.
 func (p *prompt) rule(rules []Rule) (rule, results int) {
 	for i := len(p.turns) - 1; i >= 0; i-- {
 		t := p.turns[i]
@@ -150,7 +150,7 @@ func (a *answer) output() int {
 	return OutputTokens
 }
 
-// written is what the provider wrote to its cache, for either time.
+// written returns the tokens that the provider wrote to its cache, for either lifetime.
 func (a *answer) written() int {
 	if a.usage != nil {
 		return a.usage.Written
@@ -158,7 +158,7 @@ func (a *answer) written() int {
 	return a.minutes + a.hour
 }
 
-// reported is the usage in the response; nil: none. Only Anthropic reports cache writes.
+// reported returns the usage in the response, or nil if there is none. Only Anthropic reports cache writes.
 func (a *answer) reported(family string) *ScriptedUsage {
 	if !a.hasUsage {
 		return nil

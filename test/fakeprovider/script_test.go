@@ -10,7 +10,7 @@ import (
 	"github.com/postern-ai/postern/test/fakeprovider"
 )
 
-// The three API formats that agents speak, with a function and a text of the user. $REST is the conversation after it.
+// The three API formats that agents use, with a function and a user message. $REST is the rest of the conversation.
 var sessions = []struct{ name, path, body, call, result, id, args, text, input string }{
 	{
 		"responses", "/v1/responses",
@@ -75,7 +75,7 @@ func TestScriptedText(t *testing.T) {
 	}
 }
 
-// Thoughts are not part of Gemini's candidates.
+// Gemini's candidates do not include thoughts.
 func TestScriptedGeminiUsage(t *testing.T) {
 	t.Parallel()
 	s := fakeprovider.New()

@@ -26,8 +26,8 @@ import (
 	"time"
 )
 
-// Server is the provider. With AWSSecret, which must be set before the first request, it verifies Bedrock
-// signatures; without it, it checks only their format.
+// Server is the provider. With AWSSecret, which must be set before the first request, it verifies Bedrock signatures.
+// Without it, it checks only their format.
 type Server struct {
 	*httptest.Server
 	AWSSecret string
@@ -37,7 +37,7 @@ type Server struct {
 	rules  []Rule        // of a scripted session
 	seen   []*Seen       // requests since the last Reset
 	active int           // requests in progress
-	held   int           // requests that wait for the gate
+	held   int           // requests that are waiting for the gate
 	gate   chan struct{} // closed by Release
 }
 
@@ -58,10 +58,10 @@ type Seen struct {
 	Disconnected   bool      `json:"left"`       // the client disconnected before the end of the response
 	DisconnectedAt time.Time `json:"leftAt"`
 
-	Usage *ScriptedUsage `json:"usage"` // of the response to a chat; nil: none
+	Usage *ScriptedUsage `json:"usage"` // usage of the response to a chat; nil: none
 }
 
-// New starts a server on a free port. Without commands it gives every request a valid response.
+// New starts a server on a free port. Without commands, it gives every request a valid response.
 func New() *Server {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -95,7 +95,7 @@ func (s *Server) Reset() {
 	s.queue, s.seen, s.rules = nil, nil, nil
 }
 
-// Release lets the held requests continue to a valid response.
+// Release lets the held requests continue with a valid response.
 func (s *Server) Release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,7 +103,7 @@ func (s *Server) Release() {
 	s.held, s.gate = 0, make(chan struct{})
 }
 
-// Held returns the number of requests that wait for Release.
+// Held returns the number of requests that are waiting for Release.
 func (s *Server) Held() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -18,7 +18,7 @@ const (
 	endMark           // only the end marker
 )
 
-// stream sends the events in the way of the behavior's kind.
+// stream sends the events as the behavior's kind requires.
 func (x *exchange) stream(events []event) {
 	half := max(len(events)/2, 1)
 	begin := func() bool { return x.events(events[:half]) && x.pause() }
@@ -58,7 +58,7 @@ func (x *exchange) stream(events []event) {
 	}
 }
 
-// pause waits for Release if the behavior says so; false if the client disconnected.
+// pause waits for Release if the behavior says so. It returns false if the client disconnected.
 func (x *exchange) pause() bool {
 	if x.b.Pause {
 		x.server.hold(x.r)
@@ -66,7 +66,7 @@ func (x *exchange) pause() bool {
 	return x.r.Context().Err() == nil
 }
 
-// events sends events one by one; false if the client disconnected.
+// events sends events one by one. It returns false if the client disconnected.
 func (x *exchange) events(events []event) bool {
 	for _, e := range events {
 		if !x.event(x.frame(e)) {
@@ -102,7 +102,7 @@ func (x *exchange) event(framed []byte) bool {
 	return sent
 }
 
-// burst sends all events at once, as a proxy that buffers does.
+// burst sends all events at once, as a buffering proxy does.
 func (x *exchange) burst(events []event) bool {
 	var all []byte
 	for _, e := range events {
@@ -123,7 +123,7 @@ func (x *exchange) invalidEvent(e event) bool {
 	return x.event(f.plain(e))
 }
 
-// endless sends all events up to the last piece of text, and repeats that piece until the client disconnects.
+// endless sends all events up to the last piece of text, then repeats that piece until the client disconnects.
 func (x *exchange) endless(events []event) {
 	last := len(events) - 1
 	for i, e := range events {

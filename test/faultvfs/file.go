@@ -107,7 +107,7 @@ func (f *file) Size() (int64, error) {
 // SectorSize implements vfs.File.
 func (*file) SectorSize() int { return 4096 }
 
-// DeviceCharacteristics implements vfs.File. They are those of ordinary files.
+// DeviceCharacteristics implements vfs.File. It returns those of ordinary files.
 func (*file) DeviceCharacteristics() vfs.DeviceCharacteristic {
 	return vfs.IOCAP_POWERSAFE_OVERWRITE | vfs.IOCAP_SUBPAGE_READ
 }
@@ -116,7 +116,7 @@ func (*file) DeviceCharacteristics() vfs.DeviceCharacteristic {
 type locks struct {
 	mu       sync.Mutex
 	shared   int
-	reserved *file // has RESERVED, PENDING or EXCLUSIVE
+	reserved *file // the file that has RESERVED, PENDING or EXCLUSIVE
 }
 
 // Lock implements vfs.File.

@@ -1,5 +1,5 @@
-// Package faultvfs is a file layer of SQLite for tests: files in memory whose unsynced writes a loss of power drops or
-// tears, and whose operations fail on command.
+// Package faultvfs is an SQLite file layer for tests. Its files are in memory. A power loss drops or tears their
+// unsynced writes, and their operations fail on command.
 package faultvfs
 
 import (
@@ -37,16 +37,17 @@ var (
 	ErrIO       = &fs.PathError{Op: "write", Path: "postern.db", Err: syscall.EIO}
 )
 
-// Fault decides about an operation: an error makes it fail. A write that fails has written a part. A sync that fails has
-// dropped the unsynced writes: readers still see them, and no later sync makes them durable (as on Linux).
+// Fault decides whether an operation fails: if it returns an error, the operation fails. A failed write has written
+// part of the data. A failed sync has dropped the unsynced writes. Readers still see them, but no later sync makes
+// them durable (as on Linux).
 type Fault func(op Op, file string) error
 
 // FS is a file system. It is safe for concurrent use.
 type FS struct {
-	// Name is the name under which it is registered: sqlite.Config.VFS.
+	// Name is the name under which the file system is registered, for sqlite.Config.VFS.
 	Name string
 
-	shm        string // real directory of the memory that connections share
+	shm        string // real directory for the memory that connections share
 	mu         sync.Mutex
 	random     *rand.Rand
 	fault      Fault
@@ -54,7 +55,7 @@ type FS struct {
 	off        bool // the power
 	left       int  // operations until the power goes off; negative: it stays on
 	files      map[string]*inode
-	durable    map[string]*inode // entries of the directory that a loss of power keeps
+	durable    map[string]*inode // directory entries that survive a power loss
 }
 
 // inode is a file's content.
@@ -97,18 +98,18 @@ func (f *FS) SetFault(fault Fault) {
 	f.fault = fault
 }
 
-// CutAfter cuts the power after a number of operations: every later one fails.
+// CutAfter cuts the power after a number of operations. Every later operation fails.
 func (f *FS) CutAfter(operations int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.left = operations
 }
 
-// CutAfterLocked is CutAfter for a Fault, which must not call any other method.
+// CutAfterLocked is like CutAfter, for use by a Fault, which must not call any methods without the suffix Locked.
 func (f *FS) CutAfterLocked(operations int) { f.left = operations }
 
-// EvictLocked makes readers of a file see what the disk has, for a Fault: the kernel may drop pages from memory,
-// including pages lost by a failed sync.
+// EvictLocked makes readers of a file see the contents of the disk. It is for use by a Fault. It simulates that the
+// kernel may drop pages from memory, including pages lost by a failed sync.
 func (f *FS) EvictLocked(name string) {
 	for path, node := range f.files {
 		if filepath.Base(path) == name {
@@ -127,8 +128,8 @@ func (f *FS) IsOff() bool {
 	return f.off
 }
 
-// Restart cuts the power and turns it on again. Of the writes that were not synced, any subset has reached the disk, whole
-// or by sectors; so have entries of the directory. Open files stay dead.
+// Restart cuts the power and turns it on again. Any subset of the unsynced writes has reached the disk, completely or
+// in sectors, and the same applies to directory entries. Open files stay dead.
 func (f *FS) Restart() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -152,7 +153,7 @@ func (f *FS) Restart() {
 
 const sector = 512
 
-// afterCut returns the content after a loss of power.
+// afterCut returns the content after a power loss.
 func (n *inode) afterCut(random *rand.Rand) []byte {
 	content := append([]byte(nil), n.durable...)
 	keep := random.IntN(3) // 0: none, 1: some, 2: most

@@ -1,5 +1,6 @@
-// Package interpreter carries out an exchange's actions in tests. It has the part that all hosts share: state, buffers,
-// bodies and the progress of the response. The Host of a suite supplies stores, clock, providers and the order of events.
+// Package interpreter carries out an exchange's actions in tests. It contains the part that all hosts share: state,
+// buffers, bodies and the progress of the response. The Host of a suite supplies stores, a clock, providers and the
+// order of events.
 package interpreter
 
 import (
@@ -8,27 +9,28 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// Host is what differs between suites.
+// Host is the part that differs between suites.
 type Host interface {
-	// Run runs the core. ok is false if it trapped: the exchange gets no actions.
+	// Run runs the core. ok is false if it trapped, in which case the exchange gets no actions.
 	Run(in *abi.StepInput) (out abi.StepOutput, ok bool)
-	// Stepped takes what a step changed outside of the exchange, before its actions: shared memory and the pinned entry.
+	// Stepped receives the changes that a step made outside the exchange (to shared memory and the pinned entry),
+	// before its actions.
 	Stepped(in *abi.StepInput, out *abi.StepOutput)
-	// Sees gets every action before its execution. The action is skipped if the result is false.
+	// Sees receives every action before its execution. The action is skipped if the result is false.
 	Sees(a *abi.Action) bool
 
-	// Start begins an action with a reply: the host delivers events with its ID. A call with ID 0 has none.
+	// Start begins an action that has a reply. The host delivers events with its ID. A call with ID 0 has no reply.
 	Start(a *abi.Action)
-	// Outstanding reports whether an action may still get events.
+	// Outstanding reports whether an action may still receive events.
 	Outstanding(id uint64) bool
 	Cancel(id uint64)
 	// Pause stops a fetch's events, or resumes them.
 	Pause(a *abi.Action)
-	// Write stores a value as the action says.
+	// Write stores a value as specified by the action.
 	Write(a *abi.Action, value []byte)
-	// Answer takes a Respond, Open, Send or Close with its body.
+	// Answer handles a Respond, Open, Send or Close action, with its body.
 	Answer(a *abi.Action, body []byte)
-	// Note takes what needs no work: Append after its execution, Publish, Land, Pin and Log.
+	// Note receives actions that need no further work: Append after its execution, Publish, Land, Pin and Log.
 	Note(a *abi.Action)
 	// Violate reports a breach of the contract between core and host.
 	Violate(format string, args ...any)
@@ -44,15 +46,15 @@ const (
 	Closed
 )
 
-// Exchange is one exchange as its host keeps it. A copy is independent of the original.
+// Exchange is a host's state of one exchange. A copy is independent of the original.
 type Exchange struct {
 	State    []byte
 	Buffers  Buffers
 	Response Progress
 }
 
-// Step runs the core on an event and performs its actions. in lacks only what the exchange itself has. The result is false
-// if the core trapped.
+// Step runs the core on an event and performs its actions. The caller fills in everything except the exchange's own
+// state. The result is false if the core trapped.
 func (x *Exchange) Step(h Host, in *abi.StepInput) bool {
 	in.State, in.Attached = x.State, x.Buffers.Content(abi.AttachedBuffer)
 	out, ok := h.Run(in)
@@ -104,7 +106,7 @@ func (x *Exchange) start(h Host, a *abi.Action) {
 	h.Start(a)
 }
 
-// answer advances the response: one Respond, or Open, Sends and Close.
+// answer advances the response, which consists of one Respond, or of Open, Sends and Close.
 func (x *Exchange) answer(h Host, a *abi.Action) {
 	switch a.Kind {
 	case abi.ActionRespond:
@@ -129,10 +131,10 @@ func (x *Exchange) begin(h Host, how Progress) {
 	x.Response = how
 }
 
-// Forwarded notes that the caller got the control plane's response.
+// Forwarded records that the caller received the control plane's response.
 func (x *Exchange) Forwarded(h Host) { x.begin(h, Complete) }
 
-// Content is the content of a buffer that an action uses.
+// Content returns the content of a buffer that an action uses.
 func (x *Exchange) Content(h Host, number uint64) []byte {
 	if !x.Buffers.Has(number) {
 		h.Violate("buffer %d is used but was never written", number)
@@ -140,7 +142,7 @@ func (x *Exchange) Content(h Host, number uint64) []byte {
 	return x.Buffers.Content(number)
 }
 
-// Join returns a body.
+// Join returns the bytes of a body.
 func (x *Exchange) Join(h Host, parts []abi.Part) (body []byte) {
 	for _, p := range parts {
 		if p.Buffer != 0 {
@@ -171,7 +173,7 @@ func (b Buffers) Has(number uint64) bool {
 	return found
 }
 
-// Content is the content of a buffer, or nil if it was not written.
+// Content returns the content of a buffer, or nil if it was not written.
 func (b Buffers) Content(number uint64) []byte {
 	if at, found := b.find(number); found {
 		return b[at].Data

@@ -1,5 +1,5 @@
-// Package livestream sends an answer through the checks of streams as an exchange does, in every wire form: translated
-// to each of the callers' families, or passed through in each of the providers' dialects. Tests use it.
+// Package livestream sends a response through the stream checks as an exchange does, for tests. It does so in every
+// wire form: translated to each of the callers' families, or passed through in each of the providers' dialects.
 package livestream
 
 import (
@@ -26,7 +26,7 @@ import (
 	"github.com/postern-ai/postern/core/sse"
 )
 
-// Form is a wire form.
+// Form is a wire form of a stream.
 type Form struct {
 	Name    string
 	Dialect chat.Dialect
@@ -44,16 +44,16 @@ var Forms = []Form{
 	{"Anthropic through", chat.Anthropic, true},
 }
 
-// Result is an answer as it came out.
+// Result is a response as it came out of the checks.
 type Result struct {
 	Sent     chat.Response // as the caller's client reads it
 	Stored   chat.Response // for the cache
 	Bytes    []byte        // what the caller got
-	Steps    []int         // the length of Bytes after each chunk of the provider
+	Steps    []int         // the length of Bytes after each of the provider's chunks
 	Stream   *live.Stream  // at the end
-	MaxState int           // the longest state between two steps, in bytes
+	MaxState int           // the size of the largest state between two steps, in bytes
 
-	whole *live.Stream // Stream in one step: the same events give the same
+	whole *live.Stream // the same as Stream, but in one step; equal events must give equal results
 }
 
 // encoders and decoders of the dialects.
@@ -72,7 +72,7 @@ var families = map[chat.Dialect]family{
 
 var meta = api.Meta{RequestID: "req_1", Model: "test-model", Provider: "test", CreatedMs: 1795313530000}
 
-// Encode is the stream of a provider that answers with deltas, one event or more for each.
+// Encode returns the stream of a provider that responds with deltas, with one or more events for each.
 func Encode(d chat.Dialect, deltas []chat.Delta) []byte {
 	return encode(d, &api.State{}, deltas, chat.Fold(deltas))
 }
@@ -85,8 +85,8 @@ func encode(d chat.Dialect, s *api.State, deltas []chat.Delta, whole chat.Respon
 	return f.end(out, s, &whole, &meta)
 }
 
-// Run sends an answer through the checks. Between two steps the checks are only their state. A passed-through stream
-// arrives in chunks of size bytes; 0 for one event each.
+// Run sends a response through the checks. Between two steps, only the state of the checks is kept. A passed-through
+// stream arrives in chunks of size bytes. If size is 0, each chunk is one event.
 func Run(form Form, g *live.Guard, deltas []chat.Delta, size int) (Result, error) {
 	if form.Through {
 		return Through(form.Dialect, g, Encode(form.Dialect, deltas), size)
@@ -117,10 +117,10 @@ func Run(form Form, g *live.Guard, deltas []chat.Delta, size int) (Result, error
 	return r, err
 }
 
-// ended reports whether nothing more may be sent.
+// ended reports whether nothing else may be sent.
 func (r *Result) ended() bool { return r.Stream.Blocked() || r.Stream.Failed() }
 
-// carry replaces the stream by one that was read from its state.
+// carry replaces the stream with one that was decoded from its state.
 func (r *Result) carry() error {
 	var w abi.Writer
 	r.Stream.Fields(abi.WriteTo(&w))
@@ -131,7 +131,7 @@ func (r *Result) carry() error {
 	return reader.End()
 }
 
-// Through passes a provider's stream through the checks, in chunks of size bytes, or by event if size is 0.
+// Through passes a provider's stream through the checks, in chunks of size bytes, or event by event if size is 0.
 func Through(d chat.Dialect, g *live.Guard, stream []byte, size int) (Result, error) {
 	r := Result{Stream: &live.Stream{}, whole: &live.Stream{}}
 	parser, state := sse.Parser{}, wire.State{}
@@ -168,7 +168,7 @@ func Through(d chat.Dialect, g *live.Guard, stream []byte, size int) (Result, er
 	return r, err
 }
 
-// event takes one event.
+// event processes one event.
 func (r *Result) event(d chat.Dialect, g *live.Guard, e *sse.Event, state *wire.State, store *[]chat.Delta) error {
 	if string(e.Data) == "[DONE]" {
 		return nil
@@ -200,7 +200,7 @@ func appendEvent(out []byte, e *sse.Event) []byte {
 	return append(append(append(out, "data: "...), e.Data...), "\n\n"...)
 }
 
-// Read is the response that a client reads from a stream.
+// Read returns the response that a client reads from a stream.
 func Read(d chat.Dialect, stream []byte) (chat.Response, error) {
 	parser, state := sse.Parser{}, wire.State{}
 	events, _ := parser.Feed(stream, true)
@@ -220,7 +220,7 @@ func Read(d chat.Dialect, stream []byte) (chat.Response, error) {
 	return chat.Fold(deltas), nil
 }
 
-// readNative reads a stream of our own dialect.
+// readNative reads a stream in our own dialect.
 func readNative(stream []byte) (chat.Response, error) {
 	parser := sse.Parser{}
 	events, _ := parser.Feed(stream, true)
@@ -240,7 +240,7 @@ func readNative(stream []byte) (chat.Response, error) {
 	return chat.Fold(deltas), nil
 }
 
-// Text is the text of a response's choice of one kind, decoded.
+// Text returns the decoded text of one kind in a response's choice.
 func Text(r *chat.Response, choice int, kind chat.PartKind) string {
 	if choice >= len(r.Choices) {
 		return ""

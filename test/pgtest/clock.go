@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// clockSQL replaces the function that tells the database's time by one that a test can move.
+// clockSQL replaces the function that returns the database's time with one whose time a test can move.
 const clockSQL = `CREATE SCHEMA test;
 	CREATE TABLE test.clock (frozen timestamptz, moved interval NOT NULL);
 	INSERT INTO test.clock VALUES (NULL, '0');

@@ -1,5 +1,5 @@
 // Package pgtest runs PostgreSQL servers on loopback for tests. They need PostgreSQL 15 or later, which
-// `tools/setup.sh postgres` installs; a test without it fails.
+// `tools/setup.sh postgres` installs. Without it, a test fails.
 package pgtest
 
 import (
@@ -18,13 +18,13 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// User and Password are those of the superuser of every server.
+// User and Password are the superuser's credentials on every server.
 const (
 	User     = "postern"
 	Password = "pgtest-password"
 )
 
-// patience limits the start and the end of a server.
+// patience limits how long a server may take to start or end.
 const patience = time.Minute
 
 // Server is a PostgreSQL server with its own data directory, on 127.0.0.1.
@@ -36,8 +36,8 @@ type Server struct {
 	process  *process // nil: not running
 }
 
-// Start creates and starts a server, which ends with the test. Its settings (name=value) are those of postgresql.conf. It
-// does not wait for the disk: a test kills processes, not the machine.
+// Start creates and starts a server, which ends with the test. The settings (name=value) go into postgresql.conf. The
+// server does not wait for the disk, because a test kills processes, not the machine.
 func Start(t testing.TB, settings ...string) *Server {
 	t.Helper()
 	s, err := create(settings)
@@ -125,7 +125,7 @@ func (s *Server) Address() string { return fmt.Sprintf("127.0.0.1:%d", s.Port) }
 // URL returns the URL of a database of this server.
 func (s *Server) URL(database string) string { return URLAt(s.Address(), database) }
 
-// URLAt returns the URL of a database at an address, such as a proxy's, or at several, separated by commas.
+// URLAt returns the URL of a database at an address, such as a proxy's, or at several addresses, separated by commas.
 func URLAt(addresses, database string) string {
 	u := url.URL{Scheme: "postgres", User: url.UserPassword(User, Password), Host: addresses, Path: "/" + database, RawQuery: "sslmode=disable"}
 	return u.String()
@@ -148,7 +148,7 @@ func (s *Server) Database(t testing.TB) string {
 	return name
 }
 
-// Exec runs statements, each in a transaction of its own.
+// Exec runs statements, each in its own transaction.
 func (s *Server) Exec(ctx context.Context, database string, statements ...string) error {
 	return s.with(ctx, database, func(c *pgx.Conn) error {
 		for _, sql := range statements {
@@ -160,7 +160,7 @@ func (s *Server) Exec(ctx context.Context, database string, statements ...string
 	})
 }
 
-// Query returns the first column of the first row of a query, as text. No row is an empty text.
+// Query returns the first column of the first row of a query, as text. If there is no row, it returns "".
 func (s *Server) Query(ctx context.Context, database, sql string) (text string, err error) {
 	err = s.with(ctx, database, func(c *pgx.Conn) error {
 		rows, err := c.Query(ctx, sql, pgx.QueryExecModeSimpleProtocol)

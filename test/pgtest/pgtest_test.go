@@ -23,7 +23,7 @@ func do(t *testing.T, err error) {
 	}
 }
 
-// TestRestartAndKill: a restart and a crash keep all commits, on the same port.
+// TestRestartAndKill checks that a restart and a crash keep all commits and the port.
 func TestRestartAndKill(t *testing.T) {
 	s := Start(t)
 	database := s.Database(t)
@@ -40,7 +40,7 @@ func TestRestartAndKill(t *testing.T) {
 	}
 }
 
-// TestPromotion: a promoted standby has every row that its primary committed.
+// TestPromotion checks that a promoted standby has every row that its primary committed.
 func TestPromotion(t *testing.T) {
 	s := Start(t)
 	database := s.Database(t)

@@ -21,15 +21,15 @@ type process struct {
 	ended   chan struct{} // closed when it has ended
 }
 
-// Ways to end a server, see https://www.postgresql.org/docs/15/server-shutdown.html.
+// Ways to end a server (see https://www.postgresql.org/docs/15/server-shutdown.html).
 const (
 	politely = syscall.SIGINT  // "fast": disconnects clients, writes a checkpoint
-	quickly  = syscall.SIGQUIT // "immediate": the next start recovers
+	quickly  = syscall.SIGQUIT // "immediate": the next start runs recovery
 )
 
 var errMissing = errors.New("pgtest: PostgreSQL 15 or later is missing: run `tools/setup.sh postgres`, which installs Debian's postgresql-15")
 
-// binary returns the path of one of PostgreSQL's programs. Debian keeps the server's outside of PATH.
+// binary returns the path of one of PostgreSQL's programs. Debian installs the server's programs outside PATH.
 func binary(name string) (string, error) {
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/" + name)
 	slices.SortFunc(found, func(a, b string) int { return version(b) - version(a) })
@@ -48,8 +48,8 @@ func version(path string) int {
 	return n
 }
 
-// unprivileged returns the user to run PostgreSQL as, which refuses to run as root. It is nil if the tests do not run as
-// root.
+// unprivileged returns the user to run PostgreSQL as, because PostgreSQL refuses to run as root. It is nil if the
+// tests do not run as root.
 func unprivileged() (*syscall.Credential, error) {
 	if os.Getuid() != 0 {
 		return nil, nil
@@ -107,10 +107,10 @@ func run(name string, args ...string) error {
 	return nil
 }
 
-// Start starts the server again after Stop or Kill, and waits until it answers.
+// Start starts the server again after Stop or Kill, and waits until it responds.
 func (s *Server) Start() error { return s.start() }
 
-// Stop ends the server as an operator does: clients are disconnected, and nothing is lost.
+// Stop ends the server as an operator does. Clients are disconnected, and nothing is lost.
 func (s *Server) Stop() error { return s.end(politely) }
 
 // Kill ends all processes of the server at once, as a crash does.
@@ -219,7 +219,7 @@ func (s *Server) end(signal syscall.Signal) error {
 	}
 }
 
-// childrenOf returns the children of a process on Linux, and none elsewhere.
+// childrenOf returns the children of a process on Linux. On other systems, it returns none.
 func childrenOf(pid int) (children []int) {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
 	for _, field := range strings.Fields(string(text)) {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Standby starts a synchronous standby by streaming replication. From then on the server commits only what the standby has
-// written too.
+// Standby starts a synchronous standby with streaming replication. From then on, the server commits only data that
+// the standby has also written.
 func (s *Server) Standby(t testing.TB) *Server {
 	t.Helper()
 	standby, err := newServer([]string{"cluster_name=standby"})
@@ -48,7 +48,8 @@ func (s *Server) synchronous(ctx context.Context) error {
 	return errors.New("pgtest: the standby is not synchronous\n" + s.Log())
 }
 
-// Promote makes a standby the primary. It waits until the server accepts writes, and for no standby of its own.
+// Promote makes a standby the primary. It waits until the server accepts writes, but not for a standby of the new
+// primary.
 func (s *Server) Promote(ctx context.Context) error {
 	return s.Exec(ctx, "postgres", "SELECT pg_promote(true, 60)", "ALTER SYSTEM SET synchronous_standby_names = ''", "SELECT pg_reload_conf()")
 }

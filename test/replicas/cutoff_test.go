@@ -8,22 +8,23 @@ import (
 	"github.com/postern-ai/postern/test/pgtest"
 )
 
-// Bounds of waits, with a margin for a busy machine: of a healthy replica for a key that a lost one holds, which is a second, and of
-// the lost one until it knows that its database is out, a second and a half.
+// Upper bounds on waits, with a margin for a busy machine. A healthy replica waits a second for a key that a lost one
+// holds. The lost replica needs a second and a half to notice that its database is unreachable.
 const (
 	longestWait   = 1800 * time.Millisecond
 	longestNotice = 3 * time.Second
 )
 
-// health asks one server about a key, which takes a transaction on the key's object.
+// health asks one server about a key, which requires a transaction on the key's object.
 func (d *deployment) health(url, key string) (status int, took time.Duration) {
 	began := time.Now()
 	got := d.sendTo(url, "GET", "/api/health", "X-Api-Key", key, "")
 	return got.status, time.Since(began)
 }
 
-// TestLostReplica cuts one of three replicas off from the database while all serve one key. The two others serve it on, after
-// a second at most. The lost one refuses with 503, after its first notice at once, and serves again when the network is back.
+// TestLostReplica cuts off one of three replicas from the database while all serve the same key. The other two
+// continue to serve it, after a second at most. The lost one refuses requests with 503 (immediately, once it has
+// noticed) and serves again when the network is back.
 func TestLostReplica(t *testing.T) {
 	s := pgtest.Start(t)
 	database := newDatabase(t, s)

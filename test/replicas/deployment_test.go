@@ -23,19 +23,19 @@ import (
 
 const (
 	adminToken = "replicas-tests-admin-token"
-	// skew is the difference of the two replicas' clocks.
+	// skew is the difference between the two replicas' clocks.
 	skew = 500 * time.Millisecond
-	// patience limits the wait for a condition, generously because the machine may be busy.
+	// patience limits the wait for a condition. It is generous because the machine may be busy.
 	patience = 2 * time.Minute
-	// callLimit limits a request during an outage: both tries of a call to an object, with their commits, for each call of the
-	// request.
+	// callLimit limits a request during an outage. It allows for both tries of a call to an object, with their
+	// commits, for each call of the request.
 	callLimit = 5 * time.Minute
-	// shortTimeout lets a store give up often, and longTimeout never.
+	// shortTimeout makes a store give up often, and longTimeout never.
 	shortTimeout = 2 * time.Second
 	longTimeout  = time.Minute
 )
 
-// deployment is two servers on one database, behind a round robin.
+// deployment is two servers on one database, used in turn.
 type deployment struct {
 	*testing.T
 	upstream *fakeprovider.Server
@@ -46,7 +46,7 @@ type deployment struct {
 	next     atomic.Int64
 	serial   atomic.Int64
 	client   *http.Client
-	moved    atomic.Int64 // nanoseconds by which the test has moved all clocks
+	moved    atomic.Int64 // number of nanoseconds by which the test has moved all clocks
 }
 
 // newDatabase creates a database with an adjustable clock.
@@ -55,7 +55,7 @@ func newDatabase(t *testing.T, s *pgtest.Server) string {
 	return s.ClockDatabase(t)
 }
 
-// deploy starts two servers on a database at an address, which may be a proxy's, or at several.
+// deploy starts two servers on a database at an address, which may be a proxy's, or at several addresses.
 func deploy(t *testing.T, s *pgtest.Server, database, addresses string, timeout time.Duration) *deployment {
 	t.Helper()
 	d := &deployment{
@@ -86,7 +86,7 @@ func (d *deployment) serve(url string, by, timeout time.Duration) {
 	if err != nil {
 		d.Fatal(err)
 	}
-	if timeout == longTimeout { // other limits are short by themselves
+	if timeout == longTimeout { // other limits are already short
 		url += "&lock_timeout=60000&idle_in_transaction_session_timeout=60000"
 	}
 	opened, err := postgres.Open(d.Context(), postgres.Config{URL: url, Timeout: timeout})
@@ -183,7 +183,8 @@ func (r *response) String() string { return fmt.Sprintf("%d %.500s", r.status, r
 
 func (r *response) get(path string) gjson.Result { return gjson.GetBytes(r.body, path) }
 
-// send sends a request to the next server. No complete response is a failure of the test: the servers are always up.
+// send sends a request to the next server. The test fails without a complete response, because the servers are always
+// up.
 func (d *deployment) send(method, path, header, value, body string) *response {
 	return d.sendTo(d.urls[d.next.Add(1)%int64(len(d.urls))], method, path, header, value, body)
 }
@@ -230,7 +231,7 @@ func (d *deployment) newProject(name string) string {
 	return d.mustAdmin("POST", "projects", fmt.Sprintf(`{"name":%q,"plan":"unlimited"}`, name)).get("id").Str
 }
 
-// complete sends a completion request with a prompt that no other has.
+// complete sends a completion request with a unique prompt.
 func (d *deployment) complete(key string, stream bool) *response {
 	body := fmt.Sprintf(`{"quality":"cheap","maxTokens":200,"stream":%t,"messages":[{"role":"user","content":"count to 20, request %d"}]}`,
 		stream, d.serial.Add(1))

@@ -17,7 +17,8 @@ const (
 	atOnce    = 200
 )
 
-// limited deploys three replicas whose clocks differ by up to half a second, and returns a key that may send 10 a second.
+// limited deploys three replicas whose clocks differ by up to half a second, and returns a key that may send 10
+// requests per second.
 func limited(t *testing.T) (d *deployment, project, key string) {
 	t.Helper()
 	s := pgtest.Start(t)
@@ -30,8 +31,8 @@ func limited(t *testing.T) (d *deployment, project, key string) {
 	return d, project, key
 }
 
-// TestExactLimit sends 200 requests at once to three replicas. The database's clock moves only by command: in every round
-// exactly 10 are admitted, none a millisecond before the second has passed, and exactly 10 after it.
+// TestExactLimit sends 200 requests at once to three replicas. The database's clock moves only on command. In every
+// round, exactly 10 are admitted at first, none a millisecond before the second has passed, and exactly 10 after it.
 func TestExactLimit(t *testing.T) {
 	d, _, key := limited(t)
 	d.freeze()
@@ -59,17 +60,18 @@ const slowSQL = `CREATE SEQUENCE test.readings;
 	CREATE OR REPLACE FUNCTION test.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE AS
 		'SELECT at + nextval(''test.readings'') * interval ''8 milliseconds'' FROM test.began'`
 
-// readings are those of the clock between two decisions, at most: the settlements and the other work of three replicas.
+// readings is the maximum number of clock readings between two decisions, for the settlements and the other work of
+// three replicas.
 const readings = 75
 
-// TestLimitWhileDecisionsTakeLong sends 200 requests at once to three replicas that need more than a second to decide on them.
-// The second slides meanwhile: no window of it has more than 10 decisions that admit, and as long as requests wait, the
-// next 10 are admitted as soon as there is room.
+// TestLimitWhileDecisionsTakeLong sends 200 requests at once to three replicas that need more than a second to decide
+// on them. The one-second window slides in the meantime. No window has more than 10 decisions that admit a request.
+// As long as requests are waiting, the next 10 are admitted as soon as there is room.
 func TestLimitWhileDecisionsTakeLong(t *testing.T) {
 	d, project, key := limited(t)
 	d.sql(slowSQL)
 	admitted := d.burst(key, atOnce)
-	var at []int64 // decisions that admitted, in milliseconds
+	var at []int64 // times of decisions that admitted a request, in milliseconds
 	for _, request := range d.mustAdmin("GET", "projects/"+project+"/requests?outcome=served&limit=100", "").get("requests").Array() {
 		when, err := time.Parse(time.RFC3339, request.Get("time").Str)
 		if err != nil {

@@ -19,7 +19,7 @@ import (
 // reports.
 const answerCost = 0.0002
 
-// load is callers of one project, and an operator who creates and deactivates keys.
+// load has the callers of one project, and an operator who creates and deactivates keys.
 type load struct {
 	*deployment
 	project string
@@ -29,9 +29,9 @@ type load struct {
 	refused atomic.Int64 // 503
 	stop    chan struct{}
 	callers sync.WaitGroup
-	active  []string // keys that the operator has created, as acknowledged
+	active  []string // keys whose creation was acknowledged to the operator
 	revoked []string // keys whose deactivation was acknowledged
-	denied  int      // changes of keys that were answered with 503
+	denied  int      // changes to keys that got a 503
 }
 
 const callers = 8
@@ -74,7 +74,7 @@ func (l *load) end() {
 	}
 }
 
-// call sends a request, which is served, or refused because the database is out.
+// call sends a request, which is served, or refused because the database is unavailable.
 func (l *load) call(key string, stream bool) {
 	l.sent.Add(1)
 	got := l.complete(key, stream)
@@ -88,12 +88,12 @@ func (l *load) call(key string, stream bool) {
 	}
 }
 
-// unavailable reports whether a response is a 503 that says when to come back.
+// unavailable reports whether a response is a 503 that says when to retry.
 func (l *load) unavailable(got *response) bool {
 	return got.status == 503 && got.header.Get("Retry-After") != ""
 }
 
-// operate creates a key, and deactivates every second one. A key whose change was not acknowledged is forgotten.
+// operate creates a key and deactivates every second one. A key whose change was not acknowledged is forgotten.
 func (l *load) operate() {
 	created := l.admin("POST", "projects/"+l.project+"/keys", fmt.Sprintf(`{"name":"key %d"}`, l.serial.Add(1)))
 	if l.denies(created) {
@@ -132,7 +132,7 @@ type figures struct {
 	cost, used                                       float64
 }
 
-// settled is the number of requests that were booked as the provider reported.
+// settled returns the number of requests that were booked as the provider reported.
 func (f figures) settled() int64 { return f.requests - f.expired - f.estimated }
 
 func (l *load) figures() figures {
@@ -145,8 +145,8 @@ func (l *load) figures() figures {
 	}
 }
 
-// check checks, after the outage and the load, that every acknowledged change is there and that the usage equals the
-// provider's count up to flagged estimates, whose reservations have expired.
+// check runs after the outage and the load. It checks that every acknowledged change is present, and that the usage
+// equals the provider's count, except for flagged estimates of expired reservations.
 func (l *load) check() {
 	l.Helper()
 	for _, key := range l.active {
@@ -182,8 +182,9 @@ func (l *load) check() {
 		l.sent.Load(), l.served.Load(), l.refused.Load(), f.settled(), f.expired, len(l.active)+len(l.revoked), l.denied)
 }
 
-// expire moves the clocks beyond the lifetime of every reservation, and waits until the alarms that are due then have fired:
-// an outage can leave a reservation whose request got 503 and never reached the provider. Its alarm books it as expired.
+// expire moves the clocks beyond the lifetime of every reservation, and waits until the alarms that are then due have
+// fired. An outage can leave behind a reservation whose request got 503 and never reached the provider. Its alarm
+// books it as expired.
 func (l *load) expire() {
 	l.Helper()
 	l.move(expiry)
@@ -204,7 +205,7 @@ func (l *load) none(what, query string) {
 	})
 }
 
-// checkMeters checks that no key has an open reservation: its alarm would be lost.
+// checkMeters checks that no key has an open reservation, which would mean that its alarm was lost.
 func (l *load) checkMeters() {
 	l.Helper()
 	if open := l.open(); open > 0 {
@@ -212,11 +213,11 @@ func (l *load) checkMeters() {
 	}
 }
 
-// reportTimeout is longer than a lease with its last report.
+// reportTimeout is longer than a lease including its last report.
 const reportTimeout = 5 * time.Second
 
-// reported waits until the replicas have reported their leases, but not for reservations that only their expiry ends. A lease that
-// is reported after the clock has moved was booked in full until then.
+// reported waits until the replicas have reported their leases. It does not wait for reservations that end only when
+// they expire. A lease that is reported after the clock has moved was booked in full until then.
 func (l *load) reported() {
 	l.Helper()
 	for end := time.Now().Add(reportTimeout); l.open() > 0 && time.Now().Before(end); {
@@ -248,7 +249,7 @@ func (l *load) open() (n uint64) {
 	return n
 }
 
-// want checks the status of an acknowledged key's request. On a busy machine it may take several.
+// want checks the status of a request with an acknowledged key. On a busy machine, this may take several requests.
 func (l *load) want(key string, status int) {
 	l.Helper()
 	l.eventually("the request of an acknowledged key", func() error {
@@ -265,7 +266,7 @@ func (l *load) want(key string, status int) {
 	})
 }
 
-// answered returns the number of requests that the provider answered completely.
+// answered returns the number of requests to which the provider sent a complete response.
 func (l *load) answered() (n int64) {
 	l.Helper()
 	l.eventually("the provider is idle", func() error {

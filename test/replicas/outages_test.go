@@ -13,14 +13,14 @@ var (
 	outages = flag.Int("outages", 1, "number of outages per test")
 )
 
-// expiry is longer than any reservation lives.
+// expiry is longer than the lifetime of any reservation.
 const expiry = 10 * time.Minute
 
 // calm is the time under load before and after an outage.
 const calm = time.Second
 
-// underLoad runs an outage under load, which ends after the servers have recovered. Meanwhile callers must get 503 with
-// Retry-After, and nothing else.
+// underLoad runs an outage under load. The load ends after the servers have recovered. During the outage, the only
+// failure that callers may get is 503 with Retry-After.
 func (l *load) underLoad(outage func()) {
 	l.Helper()
 	l.start()
@@ -66,7 +66,7 @@ func (l *load) must(err error) {
 	}
 }
 
-// TestRestart stops the database, and kills it, under load.
+// TestRestart stops the database under load, and also kills it.
 func TestRestart(t *testing.T) {
 	s := pgtest.Start(t)
 	database := newDatabase(t, s)
@@ -81,7 +81,8 @@ func TestRestart(t *testing.T) {
 	l.check()
 }
 
-// TestCutOff cuts the replicas off from the database under load: first every packet is lost, then connections are refused.
+// TestCutOff cuts off the replicas from the database under load. First, every packet is lost. Then connections are
+// refused.
 func TestCutOff(t *testing.T) {
 	s := pgtest.Start(t)
 	database := newDatabase(t, s)

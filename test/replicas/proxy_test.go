@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// proxy passes TCP connections on. It can hold back all bytes, as a network that loses packets, and refuse connections.
+// proxy forwards TCP connections. It can hold back all bytes, like a network that loses packets, and can refuse
+// connections.
 type proxy struct {
 	net.Listener
 	target string
@@ -70,7 +71,7 @@ func (p *proxy) connect(client net.Conn) {
 			done <- struct{}{}
 		}()
 	}
-	<-done // an end in one direction ends both
+	<-done // the end of one direction ends both
 	p.remove(client, server)
 }
 

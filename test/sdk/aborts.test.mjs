@@ -1,5 +1,5 @@
-// Clients that disconnect during a stream or before it starts: the upstream request is aborted within a second, and only
-// the tokens received so far are billed.
+// Clients that disconnect during a stream or before it starts. The upstream request is aborted within a second, and
+// only the tokens received so far are billed.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createAnthropic } from '@ai-sdk/anthropic'
@@ -95,7 +95,8 @@ for (const [name, stream] of Object.entries(streams)) {
         return (await gateway.usage(project, apiKey)).models[model]
       }, 10_000)
       assert.equal(requests, 1)
-      // A number is one to three tokens. The prompt is 100 tokens if Anthropic reports it at the start, else an estimate.
+      // A number is one to three tokens. The prompt is 100 tokens if Anthropic reports it at the start, and an
+      // estimate otherwise.
       const most = 100 + 3 * request.eventsSent
       assert.ok(tokens >= READ && tokens <= most, `${tokens} tokens of ${request.eventsSent} events`)
       assert.ok(cost > 0 && cost < (PIECES * 20) / 1e6, `${cost}`) // the models' output costs 20 dollars per million tokens

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { ROOT } from './gateway.mjs'
 
-/** The address in documents, which tests replace by that of their gateway. */
+/** The address in documents, which tests replace with the address of their gateway. */
 export const ADDRESS = 'http://127.0.0.1:8787'
 
 export const run = promisify(execFile)
@@ -27,12 +27,12 @@ export async function shell(commands, env, cwd = ROOT) {
   return stdout
 }
 
-/** Fails if a Python program does not compile. The tests have no packages of the SDKs for Python. */
+/** Fails if a Python program does not compile. The tests do not have the SDKs' Python packages. */
 export async function compilePython(program) {
   await run('python3', ['-c', 'import sys; compile(sys.argv[1], "program", "exec")', program])
 }
 
-/** The shape of a JSON value: member names and types. */
+/** The shape of a JSON value: field names and types. */
 export function shape(value) {
   if (Array.isArray(value)) return value.map(shape)
   if (value === null || typeof value !== 'object') return value === null ? 'null' : typeof value

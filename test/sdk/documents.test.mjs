@@ -1,4 +1,4 @@
-// The commands and programs of docs/start and docs/guides, as a reader pastes them.
+// Runs the commands and programs of docs/start and docs/guides as a reader would paste them.
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-// The programs of docs/examples, run as in a checkout where `make dev` runs.
+// Runs the programs of docs/examples as in a checkout where `make dev` is running.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -33,7 +33,7 @@ const works = checkout('works', { baseUrl: gateway.url, gatewayKey: key })
 const wrong = checkout('wrong', { baseUrl: 'http://127.0.0.1:1', gatewayKey: 'sk_test_wrong' })
 const stopped = checkout('stopped')
 
-/** Runs an example and returns its output. The environment has no variable of Postern except those given. */
+/** Runs an example and returns its output. The environment has no Postern variables except the given ones. */
 async function run(program, { cwd = temporary, ...variables } = {}) {
   const { POSTERN_BASE_URL, POSTERN_API_KEY, ...rest } = process.env
   const env = { ...rest, AI_SDK_LOG_WARNINGS: 'false', PYTHONDONTWRITEBYTECODE: '1', ...variables }

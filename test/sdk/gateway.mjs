@@ -118,7 +118,7 @@ class Gateway {
     return this.#admin(`projects/${project.id}/keys/${key.id}/deactivate`, {})
   }
 
-  /** Replaces a project's settings of the Governor. */
+  /** Replaces a project's Governor settings. */
   govern(project, settings) {
     const headers = { authorization: `Bearer ${ADMIN_TOKEN}` }
     return post(`${this.url}/api/admin/projects/${project.id}/governor`, settings, headers, 'PUT')
@@ -145,7 +145,7 @@ class Gateway {
     return post(`${this.upstream}/__fake/next`, behavior)
   }
 
-  /** Starts a scripted session at the provider, which forgets the requests before it. */
+  /** Starts a scripted session at the provider, which forgets earlier requests. */
   async script(rules) {
     await post(`${this.upstream}/__fake/reset`, {})
     await post(`${this.upstream}/__fake/script`, rules)
@@ -163,7 +163,7 @@ class Gateway {
     }, 5000)
   }
 
-  /** The project's recent requests, as soon as there are as many. */
+  /** The project's recent requests, once there are enough. */
   requests(project, count) {
     return eventually(async () => {
       const response = await fetch(`${this.url}/api/admin/projects/${project.id}/requests?limit=100`, {

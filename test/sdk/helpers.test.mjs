@@ -40,7 +40,7 @@ const clients = (apiKey) => ({
     new ChatOpenAI({ model, apiKey, configuration: { baseURL }, maxRetries: 0, ...options }),
 })
 
-// The upstream format of "only" is chat completions, of "poet" messages, of "sage" responses.
+// The upstream format is chat completions for "only", messages for "poet", and responses for "sage".
 for (const model of ['only', 'poet', 'sage']) {
   const { openai, anthropic, aiOpenAI, aiAnthropic, langchain } = clients(live)
   const it = (what, run) => test(`${model}: ${what}`, run)
@@ -136,7 +136,7 @@ for (const model of ['only', 'poet', 'sage']) {
       assert.match(await result.text, /^Hello from upstream$/)
       const { outputTokens } = await result.usage
       assert.ok(outputTokens > 0)
-      // Chat completions have no member for reasoning, and OpenAI's Responses API returns only a summary.
+      // Chat completions have no field for reasoning, and OpenAI's Responses API returns only a summary.
       if (api === 'messages') assert.match(await result.reasoningText, /The user wants me to think/)
     })
   }
@@ -180,8 +180,8 @@ for (const [mode, key] of [
       }
     })
 
-    // By default it asks the server to store the conversation ("thread"), and continues without it if the server rejects
-    // that.
+    // By default, it asks the server to store the conversation ("thread"), and continues without storage if the
+    // server rejects that.
     it("anthropic's toolRunner", async () => {
       const run = ({ city }) => `21 degrees in ${city}`
       const tools = [betaZodTool({ name: 'weather', description: 'The weather', inputSchema: City, run })]
@@ -232,7 +232,7 @@ for (const [mode, key] of [
       const request = { model, messages: say('Some JSON'), response_format: { type: 'json_object' } }
       const { data, response } = await openai.chat.completions.create(request).withResponse()
       if (mode === 'provider' && model === 'poet') {
-        // Anthropic has no JSON mode: the parameter is dropped, and a header reports it.
+        // Anthropic has no JSON mode, so the parameter is dropped and a header reports this.
         assert.match(response.headers.get('x-postern-dropped-params'), /response_format/)
       } else {
         assert.equal(typeof JSON.parse(data.choices[0].message.content), 'object')

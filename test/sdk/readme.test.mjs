@@ -1,4 +1,4 @@
-// The README's first requests, as a reader pastes them.
+// Runs the README's first requests as a reader would paste them.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ADDRESS, block, compilePython, run, sameCompletion, shell } from './blocks.mjs'

@@ -1,4 +1,4 @@
-// Limits and failures as the SDKs' retries see them: the error, the number of requests and the wait.
+// Limits and failures from the perspective of the SDKs' retries: the error, the number of requests and the wait.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createAnthropic } from '@ai-sdk/anthropic'
@@ -61,7 +61,7 @@ const sdks = {
   },
 }
 
-// After retries the AI SDK wraps the last error.
+// After retries, the AI SDK wraps the last error.
 const unwrapped = (error) => (RetryError.isInstance(error) ? error.lastError : error)
 const statusOf = (error) => unwrapped(error).status ?? unwrapped(error).statusCode
 
@@ -75,8 +75,8 @@ async function failure(promise) {
 }
 
 /**
- * Repeats a burst until the limit per second was reached, and returns what the burst returned. The window is a second
- * of the clock: a burst across its end is legitimately within the limit.
+ * Repeats a burst until it reaches the limit per second, and returns the burst's result. The window is a second of
+ * the clock, so a burst across its end is legitimately within the limit.
  */
 async function withinOneSecond(burst) {
   for (let i = 0; i < 10; i++) {

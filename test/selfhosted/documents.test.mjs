@@ -18,7 +18,7 @@ const BACKUP = 'docs/operate/backup.md'
 const folder = mkdtempSync(join(tmpdir(), 'postern-quickstart-'))
 const data = join(folder, 'postern-data')
 
-/** In place of Ollama: a server without authentication, with the response that docs.ollama.com/openai shows. */
+/** Replaces Ollama: a server without authentication that returns the response shown on docs.ollama.com/openai. */
 const requests = []
 const ollama = createServer(async (request, response) => {
   requests.push({ url: request.url, key: request.headers.authorization })
@@ -55,7 +55,7 @@ function follow(document, containing, change = (text) => text) {
   return shell(change(block(document, 'sh', containing).replaceAll(ADDRESS, server.url)), env, folder)
 }
 
-/** An output without its IDs, which differ. */
+/** An output without IDs, which differ from run to run. */
 const withoutIds = (text) => text.replaceAll(/(proj|key)_[0-9a-f]{32}/g, '$1_')
 
 test('the quickstart prints what it shows', async () => {

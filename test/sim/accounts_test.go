@@ -8,7 +8,7 @@ import (
 	"github.com/postern-ai/postern/core/keymeter"
 )
 
-// observe receives every command that an object committed, with its reply. From these the world keeps its own
+// observe receives every command that an object committed, with its reply. From these, the world keeps its own
 // accounts and checks the objects.
 func (w *world) observe(o *object, command, reply []byte) {
 	switch o.class {
@@ -85,7 +85,7 @@ func (k *key) observe(o *object, command, reply []byte) {
 	}
 }
 
-// checkAdmit checks the reply to an admit: I1, I4, I10, and I11 for the limits.
+// checkAdmit checks the reply to an admit against I1, I4, I10, and I11 for the limits.
 func (k *key) checkAdmit(clockMs uint64, a *admitCommand, r *keymeter.AdmitReply) {
 	w, state := k.w, k.state()
 	x := w.byID[a.id]
@@ -117,7 +117,7 @@ func (k *key) checkAdmit(clockMs uint64, a *admitCommand, r *keymeter.AdmitReply
 	}
 }
 
-// noteAdmission records an admission, unless it is a repeat that the meter must recognize: I6.
+// noteAdmission records an admission, unless it is a repeat that the meter must recognize (I6).
 func (k *key) noteAdmission(clockMs uint64, a *admitCommand, r *keymeter.AdmitReply) {
 	switch {
 	case k.knows(a.id):
@@ -191,10 +191,10 @@ func (k *key) counts() (second, day uint64) {
 	return second, day
 }
 
-// checkLimited checks I11 for 429: a window must have been full.
+// checkLimited checks I11 for a 429. A window must have been full.
 func (k *key) checkLimited(a *admitCommand) {
 	if k.jumped > 0 {
-		return // after a jump back the second starts full, and the token count starts again
+		return // after a jump back, the second starts full and the token count starts over
 	}
 	limits := k.limits()
 	second, day := k.counts()
@@ -267,14 +267,14 @@ func (k *key) charge(s *settleCommand) bool {
 	return true
 }
 
-// checkStoredOutcome checks the outcome of a settlement that stored the response before it was sent.
+// checkStoredOutcome checks the outcome of a settlement that stored the response before the response was sent.
 func (x *exchange) checkStoredOutcome() {
 	if i := &x.history.idem; i.answer {
 		x.checkOutcome(&settleCommand{id: x.id, outcome: i.settled})
 	}
 }
 
-// checkOutcome checks I2: the settled outcome agrees with the caller's response.
+// checkOutcome checks I2. The settled outcome must agree with the caller's response.
 func (x *exchange) checkOutcome(s *settleCommand) {
 	if x.item.Idem != "" && !x.done {
 		x.history.idem.answer, x.history.idem.settled = true, s.outcome
@@ -289,9 +289,9 @@ func (x *exchange) checkOutcome(s *settleCommand) {
 	}
 }
 
-// allowedExcess returns by how much an exchange's cost may exceed its reservation: by the amount by which the prompt
-// was underestimated, by the cost of failed attempts, and by output beyond the requested limit. For a stream, checkDelivered bounds
-// the delivered part; its provider may charge more.
+// allowedExcess returns how much an exchange's cost may exceed its reservation. It is the sum of the prompt's
+// underestimate, the cost of failed attempts, and output beyond the requested limit. For a stream, checkDelivered
+// bounds the delivered part, but the provider may charge more.
 func (x *exchange) allowedExcess(cost, reserved int64) int64 {
 	over := cost - reserved
 	if len(x.history.fetches) != 1 {

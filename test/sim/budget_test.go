@@ -2,7 +2,7 @@ package sim_test
 
 import "slices"
 
-// claim is the time in which a request tries to reserve money: from its first admit until it is admitted or ends.
+// claim is the time during which a request tries to reserve money, from its first admit until it is admitted or ends.
 type claim struct{ from, until uint64 }
 
 func (x *exchange) startClaim() {
@@ -17,8 +17,9 @@ func (c *claim) end(now uint64) {
 	}
 }
 
-// check402 checks I11 for 402: at some time since the request's arrival, the free balance must have been smaller
-// than its smallest reservation. Amounts that other requests claimed at that time and later reserved were not free.
+// check402 checks I11 for a 402. At some time since the request's arrival, the free balance must have been smaller
+// than the request's smallest reservation. Amounts that other requests claimed at that time and later reserved do not
+// count as free.
 func (x *exchange) check402() {
 	if x.w.clocksDisagree(x) {
 		return
@@ -46,8 +47,8 @@ func (x *exchange) check402() {
 	}
 }
 
-// outbidByStream reports whether a stream of the project asked for more budget at the same time: what it asked for, and gives
-// back later, was not free.
+// outbidByStream reports whether a stream of the project asked for more budget at the same time. The amount that it
+// asked for, and returns later, was not free.
 func (x *exchange) outbidByStream() bool {
 	s := &x.history
 	return slices.ContainsFunc(x.w.exchanges, func(o *exchange) bool {
@@ -56,7 +57,7 @@ func (x *exchange) outbidByStream() bool {
 	})
 }
 
-// freeAt returns the free balance after all changes at a time.
+// freeAt returns the free balance after all changes up to a time.
 func (p *project) freeAt(at uint64) int64 {
 	free := p.free[0].free
 	for _, l := range p.free {
@@ -67,8 +68,8 @@ func (p *project) freeAt(at uint64) int64 {
 	return free
 }
 
-// othersClaim returns the sum that other requests had claimed by a time and reserved later, or could not reserve because
-// their keys were in debt by then.
+// othersClaim returns the sum that other requests had claimed at a time, and later reserved or could not reserve
+// because their keys were in debt by then.
 func (x *exchange) othersClaim(at uint64) (sum int64) {
 	for _, o := range x.w.exchanges {
 		if c := o.history.claim; o != x && o.project == x.project && c.from != 0 && c.from <= at && at < c.until {

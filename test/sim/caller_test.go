@@ -42,14 +42,14 @@ type history struct {
 	code      string
 	hit       bool
 	replayed  bool
-	complete  bool        // a stream ended with its success marker
-	followed  []*exchange // the leaders of its flights
+	complete  bool        // its stream ended with the success marker
+	followed  []*exchange // the leaders of the flights that it followed
 	body      []byte
 	settled   bool // it sent a settle
-	leaving   bool // it leaves its settlement in the entry of its key in this step
+	leaving   bool // in this step, it leaves its settlement in its key's entry
 	resv      *reservation
 	claim     claim
-	indebted  bool // its key owed more than its slice while it asked for budget
+	indebted  bool // its key had overspent its slice while it asked for budget
 	waits     uint64
 	fetchedAt uint64 // time of the first fetch; 0: none
 	extends   uint64 // time of its stream's first request for more budget; 0: none
@@ -177,7 +177,7 @@ func mode(json bool) string {
 	return "text"
 }
 
-// extras returns JSON members that only some API families have.
+// extras returns JSON fields that only some API families have.
 func (it *item) extras() string {
 	text := ""
 	switch it.Path {
@@ -199,7 +199,7 @@ func (it *item) extras() string {
 	return text
 }
 
-// tier is the service tier that a request for a model with tiers asks for; empty: none.
+// tier returns the service tier that a request for a model with tiers asks for, or "" if there is none.
 func (it *item) tier() string {
 	if it.Model != "alpha" && it.Model != "beta" {
 		return ""
@@ -238,7 +238,7 @@ func note(v bool, text string) string {
 	return ""
 }
 
-// codeOf returns an error's code, which API families put in different members.
+// codeOf returns an error's code, which API families put in different fields.
 func codeOf(body []byte) string {
 	for _, name := range [...]string{`"code":"`, `"type":"`} {
 		if _, rest, ok := bytes.Cut(body, []byte(name)); ok && bytes.Contains(body, []byte(`"error"`)) {
@@ -304,7 +304,7 @@ func (x *exchange) finished(status uint64) {
 	}
 }
 
-// needles are texts that must not leave the gateway: secrets, their prefixes and their base64 form.
+// needles are strings that must not leave the gateway: secrets, their prefixes and their base64 form.
 var needles = func() (all [][]byte) {
 	all = append(all, []byte("upstream-secret"), []byte("sk_live_"), []byte("sk_test_"))
 	for _, secret := range [...]string{"upstream-secret-one", "sk_live_"} {
@@ -322,7 +322,7 @@ func leaks(data []byte) bool {
 	return false
 }
 
-// audit checks I7: no secret is sent or stored.
+// audit checks I7. No secret may be sent or stored.
 func (w *world) audit(data []byte, where string) {
 	if leaks(data) {
 		w.fail("I7", "a secret is in %s: %.300s", where, data)

@@ -6,8 +6,9 @@ import (
 	"github.com/postern-ai/postern/test/pricelists"
 )
 
-// worldCatalog is a small catalog: plans of which the last four lend, three wire families, a model on three APIs, a target without credentials at the end of the cheap tier,
-// an expensive model, two models with service tiers, a model with a small context and a free model.
+// worldCatalog is a small catalog. The last four of its plans lend. It has three wire families, a model on three
+// APIs, and a target without credentials at the end of the cheap tier. There are an expensive model, two models with
+// service tiers, a model with a small context, and a free model.
 const worldCatalog = `{"version":"world","defaultPlan":"open",
 "plans":[
  {"name":"open","perSecond":0,"perDay":0,"concurrent":1000,"governor":true,"budget":"100"},

@@ -12,7 +12,7 @@ import (
 	"github.com/postern-ai/postern/core/keys"
 )
 
-// checkStatus checks I11: whether the response's status is justified.
+// checkStatus checks I11. The response's status must be justified.
 func (x *exchange) checkStatus() {
 	s := &x.history
 	x.checkGoverned()
@@ -57,22 +57,22 @@ func (x *exchange) checkStatus() {
 	}
 }
 
-// outlived reports whether the period of a stream's reservation has ended. Its reservation can then grow only by what the key has
-// left of that period.
+// outlived reports whether the period of a stream's reservation has ended. The reservation can then grow only by the
+// key's rest of that period.
 func (x *exchange) outlived() bool {
 	v := x.history.resv
 	return v != nil && x.streaming() != nil && v.period != x.project.period(uint64(int64(x.w.now)+x.w.objectOffset))
 }
 
-// waitedInVain reports whether the exchange has waited for a provider's content, in a flight first, for three quarters of the
-// time that all attempts may take: after that it does not start over.
+// waitedInVain reports whether the exchange has waited for a provider's content for three quarters of the time that
+// all attempts may take, at first as a follower in a flight. After that, it does not start over.
 func (x *exchange) waitedInVain() bool {
 	limit := worldConfig.RequestMsOf(worldConfig.Tier(x.request.model))
 	return len(x.history.followed) > 0 && x.w.now >= x.history.arrivedAt+limit-limit/4 &&
 		!slices.ContainsFunc(x.calls(), func(f *fetch) bool { return f.content })
 }
 
-// calls are the fetches whose results the exchange may have: its own, and those of the flights that it followed.
+// calls returns the fetches whose results the exchange may have: its own, and those of the flights that it followed.
 func (x *exchange) calls() []*fetch {
 	all := slices.Clone(x.history.fetches)
 	for _, leader := range x.history.followed {
@@ -81,7 +81,8 @@ func (x *exchange) calls() []*fetch {
 	return all
 }
 
-// checkDeadline checks I13: a complete response or an error is sent within the route's total time for all attempts.
+// checkDeadline checks I13. A complete response or an error must be sent within the route's total time for all
+// attempts.
 func (x *exchange) checkDeadline() {
 	limit := worldConfig.RequestMsOf(worldConfig.Tier(x.request.model))
 	if at := x.history.fetchedAt; at != 0 && x.w.now > at+limit && !x.isolate.jumped && (x.isolate.rate == 0 || x.w.now > at+limit*21/20) {
@@ -96,7 +97,7 @@ func (x *exchange) justified(ok bool, because string) {
 }
 
 func (st *keyState) active(now uint64) bool {
-	// Clocks differ by seconds, and after a jump by more, so the meter checks the exact expiry.
+	// Clocks differ by seconds, and by more after a jump, so the meter checks the exact expiry.
 	return st.status == doc.Active && (st.record.ExpiresMs == 0 || st.record.ExpiresMs > now+2*hourMs)
 }
 
@@ -113,8 +114,8 @@ func (x *exchange) someState(f func(*keyState) bool) bool {
 	return len(states) == 0
 }
 
-// policiesOf returns the project policies that may apply in a state of the key: the policy that its record names, or a
-// newer one, because the Ledger receives a policy before the meter does.
+// policiesOf returns the project policies that may apply in a state of the key. This can be the policy that its
+// record names or a newer one, because the Ledger receives a policy before the meter does.
 func (x *exchange) policiesOf(st *keyState) []doc.Policy {
 	if st.record.Policy == 0 {
 		return []doc.Policy{{}}
@@ -122,8 +123,9 @@ func (x *exchange) policiesOf(st *keyState) []doc.Policy {
 	return slices.DeleteFunc(slices.Clone(x.project.policies), func(p doc.Policy) bool { return p.Version < st.record.Policy })
 }
 
-// permitted returns the models that may serve a request in a state of its key and under a policy: the targets of the
-// project's route, if it overrides the tier, restricted by the allow-lists of key and project.
+// permitted returns the models that may serve a request in a state of its key and under a policy. They are the
+// targets of the tier, or of the project's route if it overrides the tier, restricted by the allowlists of key and
+// project.
 func (x *exchange) permitted(st *keyState, policy *doc.Policy) []*config.Model {
 	targets := x.targets()
 	if route := policy.Route(x.request.model); route != nil && worldConfig.Tier(x.request.model) != nil && x.item.Path != "embed" {
@@ -159,10 +161,11 @@ func (x *exchange) noneCompacts() bool {
 	})
 }
 
-// apis are the ends of the URL at which a model with several APIs is called, by the caller's path. Others have the first API.
+// apis are the URL suffixes at which a model with several APIs is called, by the caller's path. Other paths use the
+// first API.
 var apis = map[string]string{"responses": "/responses", "anthropic": "/messages", "compact": "/responses/compact"}
 
-// checkAPI checks that a model is called on the API that the caller used, if it has that.
+// checkAPI checks that a model is called on the API that the caller used, if the model has that API.
 func (x *exchange) checkAPI(f *fetch, url string) {
 	want := apis[x.item.Path]
 	if want == "" {
@@ -173,13 +176,14 @@ func (x *exchange) checkAPI(f *fetch, url string) {
 	}
 }
 
-// forms are texts that a response has only on one path.
+// forms are strings that a response contains only on one path.
 var forms = map[string][]string{
 	"openai": {`"object":"chat.completion`}, "anthropic": {`"type":"message"`, `"type":"message_start"`}, "compact": {`"object":"response.compaction"`},
 	"responses": {`"object":"response"`, `"type":"response.created"`},
 }
 
-// checkForm checks that a response has the form of the caller's API, also if it was made for a caller of another.
+// checkForm checks that a response has the format of the caller's API, even if it was created for a caller of another
+// API.
 func (x *exchange) checkForm() {
 	has := func(path string) bool {
 		return slices.ContainsFunc(forms[path], func(text string) bool { return bytes.Contains(x.history.body, []byte(text)) })
@@ -194,8 +198,8 @@ func (x *exchange) rejected() bool {
 	return slices.ContainsFunc(x.calls(), func(f *fetch) bool { return f.status == 400 || f.status == 413 || f.status == 422 })
 }
 
-// checkDispatch checks I8, I9 and I14: the called model was requested and permitted, and the request was valid, admitted
-// and not blocked.
+// checkDispatch checks I8, I9 and I14. The called model must be requested and permitted, and the request must be
+// valid, admitted and not blocked.
 func (x *exchange) checkDispatch(f *fetch) {
 	w := x.w
 	if x.blocked() {
@@ -215,10 +219,11 @@ func (x *exchange) checkDispatch(f *fetch) {
 	}
 }
 
-// clocksDisagree reports whether the objects' clocks jumped, after which they may disagree about the budget period.
+// clocksDisagree reports whether the objects' clocks have jumped. After a jump, they may disagree about the budget
+// period.
 func (w *world) clocksDisagree(x *exchange) bool { return x.project.jumped }
 
-// checkOrigin checks I5: the origin of a response, also of a replay.
+// checkOrigin checks I5, the origin of a response or a replay.
 func (x *exchange) checkOrigin() {
 	if !x.request.completion || x.key.test() || x.item.Bad != "" {
 		return
@@ -274,7 +279,7 @@ func (x *exchange) checkCacheHit(f *fetch) {
 	}
 }
 
-// markIn finds the mark of a fetch, see fetch.mark.
+// markIn finds the mark of a fetch (see fetch.mark).
 func markIn(body []byte) (n, project int, ok bool) {
 	for rest := body; ; {
 		_, after, found := bytes.Cut(rest, []byte("zq"))
@@ -301,7 +306,7 @@ func markInVector(body []byte) (n, project int, ok bool) {
 	return n, project, err == nil
 }
 
-// checkStream checks I13: a stream ends with its success marker only if the provider's response is complete.
+// checkStream checks I13. A stream may end with its success marker only if the provider's response is complete.
 func (x *exchange) checkStream(whole bool) {
 	fetches := x.history.fetches
 	if len(fetches) == 0 {
@@ -319,7 +324,7 @@ func (x *exchange) checkStream(whole bool) {
 	}
 }
 
-// checkFollowed checks the stream of a follower: it ends with its success marker only if the leader's did.
+// checkFollowed checks the stream of a follower. It may end with its success marker only if the leader's did.
 func (x *exchange) checkFollowed(whole bool) {
 	if !whole || len(x.history.followed) == 0 {
 		return
@@ -358,7 +363,7 @@ func (x *exchange) checkCut(f *fetch) {
 	}
 }
 
-// checkSettled checks I13: an exchange settles its reservation before it ends.
+// checkSettled checks I13. An exchange must settle its reservation before it ends.
 func (x *exchange) checkSettled() {
 	s := &x.history
 	if !x.dead && s.resv != nil && !s.settled && !s.failed && !s.faulty {

@@ -31,7 +31,7 @@ func (w *world) place(_ *exchange, key string) string {
 
 func noDefect() defect { return defect{} }
 
-// nth returns a function that is true on its n-th call only.
+// nth returns a function that returns true only on its n-th call.
 func nth(n int) func() bool {
 	return func() bool { n--; return n == 0 }
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/postern-ai/postern/test/interpreter"
 )
 
-// exchange is one request as a host runs it, with the world's record of it.
+// exchange is one request, as a host runs it, with the world's record of it.
 type exchange struct {
 	interpreter.Exchange
 	w            *world
@@ -89,7 +89,7 @@ func (x *exchange) end() {
 	x.checkSettled()
 }
 
-// waitUntilMs is the time after the response for which a platform lets an exchange run.
+// waitUntilMs is how long a platform lets an exchange run after the response.
 const waitUntilMs = 30 * secondMs
 
 // cutWork ends an exchange that only keeps a lease, on a platform that cuts work after the response.
@@ -148,7 +148,7 @@ func (x *exchange) streamed() bool {
 
 func (x *exchange) join(parts []abi.Part) []byte { return x.Join((*host)(x), parts) }
 
-// host is an exchange as the interpreter sees it.
+// host is an exchange, as seen by the interpreter.
 type host exchange
 
 func (h *host) Run(in *abi.StepInput) (abi.StepOutput, bool) { return step(in), true }
@@ -166,7 +166,7 @@ func (h *host) Stepped(in *abi.StepInput, out *abi.StepOutput) {
 	}
 }
 
-// Sees is where a defect replaces an action.
+// Sees is the place where a defect replaces an action.
 func (h *host) Sees(a *abi.Action) bool {
 	x := (*exchange)(h)
 	if h.w.defect.action != nil && h.w.defect.action(x, a) {

@@ -7,12 +7,12 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// flight is a request that exchanges of an isolate share, as core/abi/wire.schema defines it.
+// flight is a request that exchanges of an isolate share, as defined in core/abi/wire.schema.
 type flight struct {
 	leader    *exchange
 	followers int
 	head      []byte
-	buffer    uint64 // published, of the leader; 0: none
+	buffer    uint64 // the buffer that the leader publishes; 0: none
 	body      []byte
 	limit     uint64
 	landed    bool
@@ -21,7 +21,7 @@ type flight struct {
 	readers   []func() // run once when something changes
 }
 
-// seat is an exchange's part in a flight.
+// seat is an exchange's role in a flight.
 type seat struct {
 	*flight
 	name  string
@@ -59,7 +59,7 @@ func (x *exchange) joinFlight(a *abi.Action) {
 	x.ready = append(x.ready, e)
 }
 
-// followers is StepInput.Waiting.
+// followers returns the value for StepInput.Waiting.
 func (x *exchange) followers() uint64 {
 	if x.seat == nil || !x.seat.leads {
 		return 0
@@ -105,7 +105,7 @@ func (x *exchange) grow(buffer uint64) {
 	}
 }
 
-// land ends the exchange's part in its flight.
+// land ends the exchange's role in its flight.
 func (x *exchange) land(code uint64, data []byte) {
 	s := x.seat
 	if x.seat = nil; s == nil {
@@ -131,10 +131,10 @@ func (i *isolate) cut() {
 	i.running[at].cut()
 }
 
-// looksDeadMs is how long followers take to notice that their leader was ended without notice.
+// looksDeadMs is how long followers take to notice that their leader has died.
 const looksDeadMs = 4000
 
-// cut ends one exchange that the platform gives up, such as one whose client has disconnected long ago. Its flight lands
+// cut ends one exchange that the platform gives up, such as one whose client disconnected long ago. Its flight lands
 // when the followers notice.
 func (x *exchange) cut() {
 	s := x.seat
@@ -151,8 +151,8 @@ func (x *exchange) cut() {
 	}
 }
 
-// TestHungProvider checks that identical requests of a provider that does not answer call it twice, however long they keep
-// coming, and that nobody takes the lead only to give up.
+// TestHungProvider checks identical requests for a provider that does not respond. However long they keep coming, the
+// provider is called at most twice, and no exchange takes the lead only to give up.
 func TestHungProvider(t *testing.T) {
 	p, err := parsePlan(`
 world {"seed":1,"start":1795003200000,"isolates":1}

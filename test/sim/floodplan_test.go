@@ -5,8 +5,8 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// flood makes some streams of a plan long and fast, so that they press against their reservations: many events at once or in
-// bursts, beyond the requested limit, against small budgets and a slow or silent store.
+// flood makes some streams of a plan long and fast, so that they exhaust their reservations. They send many events at
+// once or in bursts, beyond the requested limit, with small budgets and a slow or silent store.
 func (g *generator) flood() {
 	r := fork(g.p.Seed, 23)
 	if !r.one(6) {
@@ -38,7 +38,7 @@ func (g *generator) flood() {
 	}
 }
 
-// slowly delays a call of a stream for more of its budget, by up to 40 seconds: the store is slow, or silent for a while.
+// slowly delays a stream's call for more budget by up to 40 seconds, as if the store were slow or silent for a while.
 func (x *exchange) slowly(a *abi.Action, draw uint64, run func(func([]byte, bool)), finish func([]byte, bool)) bool {
 	extends := a.Class == abi.ClassKeyMeter && op(a.Data) == opExtend || a.Class == abi.ClassLedger && op(a.Data) == opGrant && x.streaming() != nil
 	if !x.w.plan.Faults.Slow || !extends || draw < 20 {
@@ -48,7 +48,7 @@ func (x *exchange) slowly(a *abi.Action, draw uint64, run func(func([]byte, bool
 	x.history.faulty, x.history.failed = true, true
 	late := pick(x.random, uint64(30), 300, 3000, 12_000, 40_000)
 	x.w.logf("%s: a call for more budget takes %d ms", x.id, late)
-	if draw < 30 { // the command is on time, and its reply is late
+	if draw < 30 { // the command is on time, but its reply is late
 		run(func(reply []byte, ok bool) { x.w.after(late, func() { finish(reply, ok) }) })
 	} else {
 		x.w.after(late, func() { run(finish) })

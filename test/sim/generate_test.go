@@ -5,7 +5,7 @@ import "github.com/postern-ai/postern/core/money"
 // noon is November 18, 2026, 12:00 UTC, far from the start of a day or month.
 const noon = 20_775*dayMs + 12*hourMs
 
-// generate makes the plan of a seed. Half of the plans have no faults, only load.
+// generate creates the plan for a seed. Half of the plans have no faults, only load.
 func generate(seed uint64) *plan {
 	g := &generator{rng: fork(seed, 0), p: &plan{Seed: seed, Start: noon, Isolates: 1}}
 	g.p.Delay = pick(g.rng, "", "short", "short", "long")
@@ -63,7 +63,7 @@ func (g *generator) faults() {
 	f.Alarms, f.Stale, f.Evict = g.one(3), g.one(2), g.one(3)
 }
 
-// projectsAndKeys makes projects and keys. A budget is tiny, enough for a few requests, or ample.
+// projectsAndKeys creates projects and keys. A budget is tiny, enough for a few requests, or ample.
 func (g *generator) projectsAndKeys(projects, keys uint64) {
 	for range g.between(1, projects) {
 		g.p.Projects = append(g.p.Projects, projectPlan{
@@ -111,14 +111,14 @@ func (g *generator) mixed() {
 	if !g.calm {
 		g.incidents(span)
 	}
-	if g.p.Faults.Late { // shows the state after a late settle
+	if g.p.Faults.Late { // reveals the state after a late settle
 		it := g.request()
 		it.At, it.Key = hourMs, 0
 		g.add(it)
 	}
 }
 
-// request makes a random request.
+// request creates a random request.
 func (g *generator) request() item {
 	it := item{Do: "ask", Seed: g.next(), Key: int(g.below(uint64(len(g.p.Keys)))), Isolate: int(g.below(uint64(g.p.Isolates)))}
 	it.Path = pick(g.rng, "complete", "chat", "chat", "openai", "openai", "openai", "responses", "responses", "anthropic", "anthropic", "embed", "compact")
@@ -161,7 +161,7 @@ func (g *generator) request() item {
 	return it
 }
 
-// odd periods some requests into other endpoints, invalid requests or unknown models.
+// vary turns some requests into requests for other endpoints, invalid requests or requests for unknown models.
 func (g *generator) vary(it *item) {
 	switch g.below(24) {
 	case 0:
@@ -180,7 +180,7 @@ func (g *generator) vary(it *item) {
 	}
 }
 
-// behavior makes a provider's behavior for one attempt.
+// behavior creates a provider's behavior for one attempt.
 func (g *generator) behavior() behavior {
 	a := behavior{
 		Ms: pick(g.rng, uint64(0), 1, 30, 800, 9000), Out: pick(g.rng, uint64(1), 20, 300, 4000, 100_000), Text: pick(g.rng, uint64(1), 8, 60, 900),
@@ -277,7 +277,7 @@ func (g *generator) burst() {
 	}
 }
 
-// idleSlices adds many keys that each use a little, and one key that then needs nearly the whole remaining budget.
+// idleSlices adds many keys that each use a little, and one key that then needs nearly all of the remaining budget.
 func (g *generator) idleSlices() {
 	n := int(g.between(5, 50))
 	g.p.Projects = []projectPlan{{Budget: pick(g.rng, money.Pico(2), 4, 10) * money.Dollar, Plan: "open"}}
@@ -297,7 +297,8 @@ func (g *generator) idleSlices() {
 	})
 }
 
-// repeats adds one request many times, by several keys and projects, with and without cache and idempotency keys.
+// repeats adds one request many times, from several keys and projects, with and without the cache and idempotency
+// keys.
 func (g *generator) repeats() {
 	g.projectsAndKeys(3, 5)
 	for i := range g.p.Projects {

@@ -15,9 +15,9 @@ type idemID struct {
 
 // idempotent is the part of an exchange's past that the rules about idempotency keys need.
 type idempotent struct {
-	before    *exchange        // the latest exchange that was dispatched under the key when this one arrived
+	before    *exchange        // the latest exchange that had been dispatched under the key when this one arrived
 	freed     bool             // it has sent a settlement that frees the key
-	sentAt    uint64           // time of its first fetch on the meter's clock
+	sentAt    uint64           // time of its first fetch, on the meter's clock
 	answer    bool             // its settlement arrived before its response was sent
 	settled   keymeter.Outcome // of that settlement
 	oversized bool             // its response is too long to be replayed
@@ -34,8 +34,9 @@ func (x *exchange) noteSettle(command []byte) {
 	x.history.idem.freed = x.history.idem.freed || s.Idempotency != "" && len(s.Answer) == 0 && !s.Oversized
 }
 
-// checkFirstFetch checks that an idempotency key is dispatched at most once, unless the exchange before has failed, its record
-// has ended, or the caller asks to run it again, and then not before that exchange is presumed dead.
+// checkFirstFetch checks that an idempotency key is dispatched at most once. The exceptions are that the previous
+// exchange failed, that its record has expired, or that the caller asks to run it again. A rerun must not start
+// before the previous exchange is presumed dead.
 func (x *exchange) checkFirstFetch() {
 	w := x.w
 	if x.item.Idem == "" || !x.request.completion || len(x.history.fetches) > 0 {
@@ -66,8 +67,8 @@ func (x *exchange) acknowledged(by *exchange) bool {
 		!s.faulty && !s.failed
 }
 
-// checkConflict checks I11 for a 409: the exchange before is in progress or has no outcome. The outcome of one that was
-// acknowledged is never unknown: its response is replayed.
+// checkConflict checks I11 for a 409. The previous exchange must be in progress or have no outcome. The outcome of an
+// acknowledged exchange is never unknown, because its response is replayed.
 func (x *exchange) checkConflict() {
 	before := x.history.idem.before
 	if before != nil && before.acknowledged(x) && before == x.w.dispatched[x.idemID()] && !before.history.idem.oversized {
@@ -83,8 +84,8 @@ func (x *exchange) checkConflict() {
 	x.justified(lost || x.key.jumped > 0, "no request with its idempotency key was lost")
 }
 
-// addRepeats adds repeats of requests with idempotency keys after their reservations have expired: some run again. It draws
-// from seeds of its own, so that the rest of a plan does not change.
+// addRepeats adds repeats of requests with idempotency keys after their reservations have expired. Some of them run
+// again. It draws from its own seeds, so the rest of a plan does not change.
 func (g *generator) addRepeats() {
 	for _, it := range slices.Clone(g.p.Items) {
 		r := fork(it.Seed, 4711)
@@ -106,7 +107,7 @@ func (g *generator) addRepeats() {
 	}
 }
 
-// idempotencyDefects are bugs about idempotency keys, see defects.
+// idempotencyDefects are bugs about idempotency keys (see defects).
 var idempotencyDefects = []injected{
 	{"an expired idempotency key is forgotten", "idempotency", func() defect {
 		return defect{before: func(o *object, command []byte) bool {

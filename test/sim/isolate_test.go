@@ -2,8 +2,8 @@ package sim_test
 
 import "slices"
 
-// isolate is one gateway instance: the memory that it keeps between exchanges, its clock, its view of KV and the
-// exchanges that run in it.
+// isolate is one gateway instance, with the memory that it keeps between exchanges, its clock, its view of KV, and
+// the exchanges that run in it.
 type isolate struct {
 	w       *world
 	number  int
@@ -13,9 +13,10 @@ type isolate struct {
 	flights map[string]*flight
 	seen    map[string]kvSeen // KV values read here, until they are refreshed
 	offset  int64
-	rate    int64 // by which the clock runs too fast, in permille
+	rate    int64 // how much too fast the clock runs, in permille
 	jumped  bool
-	// wentBackAt is the time of the last jump back, and back has the entries that have not changed since. 0: none.
+	// wentBackAt is the time of the last jump back, or 0 if there was none. back has the entries that have not
+	// changed since.
 	wentBackAt uint64
 	back       map[string]bool
 	running    []*exchange
@@ -55,7 +56,7 @@ func (i *isolate) clock() uint64 {
 	return uint64(int64(i.w.now) + i.offset + past*i.rate/1000)
 }
 
-// clockOf returns the isolate's clock as its exchanges see it.
+// clockOf returns the isolate's time, as its exchanges see it.
 func (w *world) clockOf(i *isolate) uint64 {
 	if w.defect.clock != nil {
 		return w.defect.clock(i, i.clock())
@@ -63,7 +64,7 @@ func (w *world) clockOf(i *isolate) uint64 {
 	return i.clock()
 }
 
-// real returns the real time in which the isolate's clock advances by ms.
+// real returns the real time that it takes for the isolate's clock to advance by ms.
 func (i *isolate) real(ms uint64) uint64 { return (ms*1000 + 999) / uint64(1000+i.rate) }
 
 // kill ends every exchange of the isolate and clears its memory. Calls in flight still arrive.
@@ -88,7 +89,7 @@ type pinnedRow struct {
 	untilMs uint64
 }
 
-// unpin returns an entry, or drops it if nobody has changed it for the time that its exchange asked for.
+// unpin returns an entry. It drops the entry if nobody has changed it for the time that its exchange asked for.
 func (i *isolate) unpin(key string) []byte {
 	row, ok := i.pinned[key]
 	if ok && row.untilMs <= i.clock() {
@@ -134,7 +135,7 @@ func (i *isolate) recall(key string) ([]byte, bool) {
 	return row.value, ok
 }
 
-// readKV reads KV as this isolate sees it: a value, or its absence, may be up to 90 seconds old.
+// readKV reads KV as this isolate sees it. A value, or its absence, may be up to 90 seconds old.
 func (i *isolate) readKV(key string) (value []byte, ok, down bool) {
 	w := i.w
 	if w.kv.downUntil > w.now {

@@ -36,7 +36,7 @@ var reducer = objects.Reducer{
 	},
 }
 
-// Opcodes of KeyMeter commands.
+// Op codes of KeyMeter commands.
 const (
 	opPut    = 3
 	opAdmit  = 6
@@ -45,7 +45,7 @@ const (
 	opReport = 9
 )
 
-// op returns a command's opcode.
+// op returns a command's op code.
 func op(command []byte) uint64 {
 	r := abi.Reader{Buf: command}
 	return r.Uint()
@@ -154,7 +154,7 @@ func readPut(command []byte) (doc.Status, doc.Record) {
 	return status, record
 }
 
-// Opcodes of Ledger commands.
+// Op codes of Ledger commands.
 const (
 	opBudget = 1
 	opGrant  = 12
@@ -186,7 +186,7 @@ func settledAgain(command []byte) [][]byte {
 	return [][]byte{admit.Encode(), settle.Encode()}
 }
 
-// readPutReply returns the time for which a change must not be acknowledged.
+// readPutReply returns how long a change must not be acknowledged.
 func readPutReply(reply []byte) (waitMs uint64) {
 	r, err := keymeter.DecodePutReply(reply)
 	if err != nil {

@@ -7,16 +7,16 @@ import (
 	"github.com/postern-ai/postern/core/keymeter"
 )
 
-// lent is the world's record of a lease: what the meter has lent, and what has become of it at the meter and in the
+// lent is the world's record of a lease: the amounts that the meter has lent, and their state at the meter and in the
 // isolate.
 type lent struct {
 	id             uint64
 	key            *key
-	isolate        *isolate // that uses it; nil: none yet
-	version        uint64   // of the key's record when it began
+	isolate        *isolate // the isolate that uses it; nil: none yet
+	version        uint64   // of the key's record when the lease began
 	startMs, endMs uint64   // on the meter's clock
 	day            uint64
-	forwards       int // jumps forward of the objects' clocks before it began
+	forwards       int // forward jumps of the objects' clocks before the lease began
 	period         *period
 
 	// at the meter
@@ -25,12 +25,12 @@ type lent struct {
 	slots              uint64
 	seq                uint64
 	ended, closed      bool
-	booked, late       bool // late: it was booked, and is being reported
+	booked, late       bool // late: it was booked and is being reported
 
 	// in the isolate
 	taken  uint64
 	used   int64 // reserved or spent by its requests
-	excess int64 // of requests that cost more than their reservations
+	excess int64 // the excess of requests that cost more than their reservations
 	blind  bool  // the isolate cannot have seen that its clock jumped back
 	lost   bool  // the isolate has died
 	unkept bool  // the platform has ended the exchange that kept it
@@ -47,10 +47,10 @@ func (l *lent) unused() uint64 { return l.requests - min(l.requests, l.reported)
 // trusted reports whether the clocks guarantee that the isolate uses the lease only as long as the meter expects.
 func (l *lent) trusted() bool { return !l.blind && l.forwards == l.key.forwards }
 
-// tick is a number of admissions at a time of the meter's clock.
+// tick is a number of admissions at a time on the meter's clock.
 type tick struct{ ms, count uint64 }
 
-// grant records what a meter lends with a reply, and checks that it may: I1 and I3.
+// grant records the lease in a meter's reply, and checks I1 and I3.
 func (k *key) grant(clockMs uint64, reply *keymeter.Lease) {
 	w := k.w
 	if reply.ID == 0 {
@@ -97,7 +97,7 @@ func (k *key) checkTerms(clockMs uint64, reply *keymeter.Lease) {
 	for _, l := range k.lends {
 		if l.lives() {
 			slots += l.slots
-			// A new one, or one that has not ended, also not before a clock that went back.
+			// The lease is new, or has not ended (not even before the clock went back).
 			if l.endMs == 0 || !l.ended && l.endMs > clockMs {
 				unused += l.unused()
 			}
@@ -109,7 +109,7 @@ func (k *key) checkTerms(clockMs uint64, reply *keymeter.Lease) {
 	}
 }
 
-// lentRequests is the number of admissions that count in the windows because they are lent.
+// lentRequests returns the number of admissions that count in the windows because they are lent.
 func (k *key) lentRequests() (n uint64) {
 	for _, l := range k.lends {
 		if l.lives() && !l.ended {
@@ -119,7 +119,7 @@ func (k *key) lentRequests() (n uint64) {
 	return n
 }
 
-// lentSlots is the number of concurrent requests that leases may have.
+// lentSlots returns the number of concurrent requests that leases may have.
 func (k *key) lentSlots() (n uint64) {
 	for _, l := range k.lends {
 		if l.lives() {
@@ -129,7 +129,8 @@ func (k *key) lentSlots() (n uint64) {
 	return n
 }
 
-// checkLeases compares the meter's leases with the world's after a command, and notes which have ended or were booked.
+// checkLeases compares the meter's leases with the world's after a command, and records which have ended or were
+// booked.
 func (k *key) checkLeases(o *object, clockMs uint64, alarm bool) {
 	w := k.w
 	if len(k.lends) == 0 {
@@ -168,7 +169,7 @@ func (k *key) checkLeases(o *object, clockMs uint64, alarm bool) {
 	}
 }
 
-// end counts the admissions that are not reported as used at the end.
+// end counts the unreported admissions as used at the end of the lease.
 func (l *lent) end(clockMs uint64) {
 	if !l.ended {
 		l.ended = true
@@ -182,14 +183,14 @@ func (l *lent) compare(s *keymeter.LeaseState) {
 	}
 }
 
-// release returns a part of what the lease has reserved.
+// release returns part of the amount that the lease has reserved.
 func (l *lent) release(amount int64) {
 	amount = max(0, min(amount, l.held))
 	l.held -= amount
 	l.period.reserved -= amount
 }
 
-// book charges what a lost lease may have used at most.
+// book charges the maximum that a lost lease may have used.
 func (k *key) book(l *lent) {
 	w := k.w
 	w.logf("%s: lease %x is booked: %d requests, %d", k.id, l.id, l.unused(), l.held)
@@ -217,7 +218,7 @@ func (l *lent) faulty() bool {
 	return l.key.w.plan.Faults.any() || l.unkept || l.key.jumped > 0 || l.isolate != nil && l.isolate.jumped || l.isolate == nil && l.key.w.killed
 }
 
-// report records the first report of requests and settlements, as the meter applies it.
+// report records the first report of requests and settlements, in the way the meter applies it.
 func (k *key) report(clockMs uint64, r *keymeter.Report, reply *keymeter.ReportReply) {
 	w := k.w
 	for _, encoded := range r.Settles {
@@ -263,7 +264,7 @@ func (k *key) report(clockMs uint64, r *keymeter.Report, reply *keymeter.ReportR
 	k.project.changed()
 }
 
-// register records a request that a report mentions: the meter has its reservation, or its settlement.
+// register records a request that a report mentions. The meter now has its reservation or its settlement.
 func (k *key) register(clockMs uint64, l *lent, r *keymeter.Report, q *keymeter.Leased) {
 	w, x := k.w, k.w.byID[q.RequestID]
 	v := x.history.resv
@@ -304,7 +305,7 @@ func (k *key) unreported(of func(*key, string) *account) {
 	}
 }
 
-// unreportedRequests is the number of requests that were booked for lost leases.
+// unreportedRequests returns the number of requests that were booked for lost leases.
 func (k *key) unreportedRequests() (n uint64) {
 	for _, l := range k.lends {
 		if l.booked {
@@ -314,7 +315,7 @@ func (k *key) unreportedRequests() (n uint64) {
 	return n
 }
 
-// checkReturned checks that no lease is left at the end: nothing that was lent stays reserved.
+// checkReturned checks that no lease is left at the end, and that nothing that was lent stays reserved.
 func (w *world) checkReturned() {
 	for _, k := range w.keys {
 		for _, l := range k.lends {
@@ -332,7 +333,7 @@ func (w *world) checkReturned() {
 	}
 }
 
-// lentCounts returns the admissions in the meter's windows, lent ones included.
+// lentCounts returns the admissions in the meter's windows, including lent ones.
 func (k *key) lentCounts() (second, day uint64) {
 	second = k.lentRequests()
 	clockMs := uint64(int64(k.w.now) + k.w.objectOffset)
@@ -344,7 +345,7 @@ func (k *key) lentCounts() (second, day uint64) {
 	return second, k.dayLent
 }
 
-// prompt reports whether lent budget returns as soon as requests that wait for it expect: nothing delays a report.
+// prompt reports whether nothing delays a report, so that lent budget returns as soon as waiting requests expect.
 func (w *world) prompt() bool {
 	return !w.plan.Faults.any() && w.plan.Delay != "long" && !w.killed && !w.jumped
 }

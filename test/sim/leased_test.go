@@ -8,8 +8,8 @@ import (
 	"github.com/postern-ai/postern/core/lease"
 )
 
-// pinChanged records what an exchange's step has changed in the pinned entry of its key: its admission by the lease, a
-// larger reservation, or its settlement.
+// pinChanged records a change that an exchange's step made to the pinned entry of its key: its admission by the
+// lease, a larger reservation, or its settlement.
 func (x *exchange) pinChanged(entry []byte) {
 	if len(entry) == 0 {
 		return
@@ -39,7 +39,7 @@ func (x *exchange) pinChanged(entry []byte) {
 	r.lease.check(x)
 }
 
-// lend records an admission by a lease and checks it: I1, I3 and I4.
+// lend records an admission by a lease and checks I1, I3 and I4.
 func (x *exchange) lend(v *lease.View, q *keymeter.Leased) *reservation {
 	w, k := x.w, x.key
 	l := k.leases[v.ID]
@@ -73,8 +73,8 @@ func (l *lent) check(x *exchange) {
 	}
 }
 
-// checkLeased checks an admission by a lease against the key's status and limits in any state since the lease
-// began that no acknowledged change has replaced.
+// checkLeased checks an admission by a lease against the key's status and limits. One of the key's states since the
+// lease began must allow it. States that an acknowledged change has replaced do not count.
 func (k *key) checkLeased(x *exchange, l *lent) {
 	w := k.w
 	clockMs := uint64(int64(w.now) + w.objectOffset)
@@ -104,14 +104,14 @@ func (k *key) checkLeased(x *exchange, l *lent) {
 	}
 }
 
-// statesSinceVersion returns the states since the one with a version.
+// statesSinceVersion returns the states since the one with the given version.
 func (k *key) statesSinceVersion(version uint64) []keyState {
 	at := slices.IndexFunc(k.states, func(st keyState) bool { return st.record.Version >= version })
 	return k.states[at:]
 }
 
-// running is the number of requests in progress. It leaves out those of a lease that a jump of the meter's clock ended too
-// early.
+// running returns the number of requests in progress. It leaves out requests of a lease that a jump of the meter's
+// clock ended too early.
 func (k *key) running() (n uint64) {
 	for _, v := range k.open {
 		if !v.left {
@@ -119,7 +119,7 @@ func (k *key) running() (n uint64) {
 		}
 	}
 	for _, v := range k.leased {
-		gone := v.x.dead || v.x.done && v.lease.booked // with its lease, such as one that a clock's jump removed from memory
+		gone := v.x.dead || v.x.done && v.lease.booked // lost with its lease, for example because a clock jump removed it from memory
 		if !v.reported && !v.left && !gone && v.lease.forwards == k.forwards {
 			n++
 		}
@@ -143,7 +143,7 @@ func (x *exchange) leftSettle(r *reservation, q *keymeter.Leased) {
 	x.project.changed()
 }
 
-// idle is the part of what leases have reserved that no request uses and that returns in time.
+// idle returns the part of the leases' reserved amounts that no request uses and that returns in time.
 func (p *project) idle() (sum int64) {
 	for _, k := range p.w.keys {
 		if k.project != p {
@@ -165,7 +165,7 @@ func (p *project) idle() (sum int64) {
 	return sum
 }
 
-// needed is what a request of a lease has reserved or spent.
+// needed returns the amount that a request of a lease has reserved or spent.
 func (r *reservation) needed() int64 {
 	if r.left {
 		return r.cost
@@ -173,7 +173,8 @@ func (r *reservation) needed() int64 {
 	return r.amount
 }
 
-// forget notes that an isolate has lost the entry of a key: its requests and settlements are not reported.
+// forget records that an isolate has lost the entry of a key. The entry's requests and settlements will not be
+// reported.
 func (w *world) forget(entry []byte) {
 	v := lease.Look(entry)
 	for _, id := range v.RequestIDs {
@@ -195,7 +196,7 @@ const (
 	keeperReport = 6001
 )
 
-// leaveUnkept notes that the platform ends an exchange, which may be the keeper of a lease.
+// leaveUnkept records that the platform ends an exchange, which may be the keeper of a lease.
 func (x *exchange) leaveUnkept() {
 	row, ok := x.isolate.pinned[x.pinned]
 	if !ok || x.open[keeperSleep] == nil && x.open[keeperReport] == nil {
@@ -206,7 +207,8 @@ func (x *exchange) leaveUnkept() {
 	}
 }
 
-// jumpBack notes that the isolate's clock has gone back. A lease outlives that if the next change of its entry cannot see it.
+// jumpBack records that the isolate's clock has gone back. A lease survives this if the next change to its entry
+// cannot detect it.
 func (i *isolate) jumpBack() {
 	i.wentBackAt = i.w.now
 	for name := range i.pinned {
@@ -214,7 +216,8 @@ func (i *isolate) jumpBack() {
 	}
 }
 
-// lookBack notes at the first change of an entry after a jump back whether that change cannot have seen the jump.
+// lookBack runs at the first change to an entry after a jump back. It records whether that change cannot have
+// detected the jump.
 func (i *isolate) lookBack(name string, before []byte) {
 	if !i.back[name] {
 		return

@@ -9,8 +9,8 @@ import (
 // lendingPlans are the plans of the catalog that lend.
 var lendingPlans = [...]string{"lending", "rated", "daily", "slots"}
 
-// lend gives half of the worlds plans that lend, and keys that are busy enough for it. It draws from numbers of its own,
-// so that the rest of a seed's plan does not depend on it.
+// lend gives half of the worlds plans that lend, and keys that are busy enough to get leases. It draws from its own
+// random numbers, so the rest of a seed's plan does not depend on it.
 func (g *generator) lend() {
 	own := *g
 	own.rng = fork(g.p.Seed, 15)
@@ -39,14 +39,14 @@ func (g *generator) lend() {
 	}
 }
 
-// hot adds requests of one key that follow each other so closely that its meter lends, and what may happen to its leases.
+// hot adds requests of one key in such quick succession that its meter lends, and events that may affect its leases.
 func (g *generator) hot() {
 	start, key := uint64(0), g.lendingKey()
 	for range g.between(1, 3) {
 		it := g.busy(key)
 		it.At = start + g.below(500)
 		g.add(it)
-		if !g.p.Faults.Calls && g.one(8) { // all at once, when the leases are out
+		if !g.p.Faults.Calls && g.one(8) { // all at once, while the leases are active
 			flood := it
 			flood.At, flood.Times, flood.Every, flood.Seed = it.At+g.between(1200, 4000), int(g.between(30, 220)), pick(g.rng, uint64(0), 1, 4), g.next()
 			g.add(flood)
@@ -73,7 +73,7 @@ func (g *generator) hot() {
 	}
 }
 
-// mishaps adds deaths of isolates and jumps of clocks.
+// mishaps adds isolate deaths and clock jumps.
 func (g *generator) mishaps(span uint64) {
 	for g.one(2) {
 		g.add(item{At: g.below(span), Do: "kill", Isolate: int(g.below(3))})
@@ -86,7 +86,7 @@ func (g *generator) mishaps(span uint64) {
 	}
 }
 
-// lendingKey returns a key of a project that lends, or any key.
+// lendingKey returns a key of a project whose plan lends or, if there is none, any key.
 func (g *generator) lendingKey() int {
 	for range 8 {
 		n := int(g.below(uint64(len(g.p.Keys))))
@@ -101,7 +101,7 @@ func (g *generator) lendingKey() int {
 	return 0
 }
 
-// busy makes a request that is repeated. Most are such that a budget covers many of them.
+// busy creates a request that is repeated. Most of these requests are small enough that a budget covers many of them.
 func (g *generator) busy(key int) item {
 	it := g.request()
 	it.Key, it.Bad = key, ""

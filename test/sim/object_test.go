@@ -14,7 +14,7 @@ type objectID struct {
 	name  string
 }
 
-// object is a durable object: ordered rows, an alarm and an outbox. Each command is one transaction.
+// object is a durable object with ordered rows, an alarm and an outbox. Each command is one transaction.
 type object struct {
 	objectID
 	w          *world
@@ -79,7 +79,7 @@ func (o *object) Read(g abi.Range) ([]abi.Row, error) {
 	return o.rows[at:end:end], nil
 }
 
-// Commit applies a command's writes and moves the alarm forward if it is due earlier. It never fails.
+// Commit applies a command's writes, and sets the alarm to an earlier time if necessary. It never fails.
 func (o *object) Commit(puts []abi.Row, deletes []string, alarmMs uint64) error {
 	for _, row := range puts {
 		o.put(row)
@@ -239,7 +239,7 @@ func (w *world) accept(d *abi.Delivery, r *rng) bool {
 	return w.kv.write(w, d.Name, d.Data, 0, r)
 }
 
-// kv is the key-value store. It can be down; readers see stale values through isolate.readKV.
+// kv is the key-value store. It can be down. Readers see stale values through isolate.readKV.
 type kv struct {
 	rows      map[string]kvRow
 	downUntil uint64

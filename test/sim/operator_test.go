@@ -10,7 +10,7 @@ import (
 )
 
 // operation is one change by an operator, in the steps of the control plane: read, commit (retried on a conflict),
-// update the ledger, update the meters, acknowledge. If it fails between, the Directory's outbox completes it.
+// update the ledger, update the meters, acknowledge. If it fails between steps, the Directory's outbox completes it.
 type operation struct {
 	w          *world
 	it         *item
@@ -56,7 +56,7 @@ func (op *operation) name() string {
 	return op.p.id
 }
 
-// call sends a command of the control plane. With faults in calls, some fail and end the operation.
+// call sends a command of the control plane. With call faults, some calls fail and end the operation.
 func (op *operation) call(class abi.Class, name string, command []byte, then func([]byte)) {
 	w := op.w
 	draw := uint64(99)
@@ -205,7 +205,7 @@ func (op *operation) changeProject() {
 	op.commit()
 }
 
-// settlePolicy gives a changed policy its version. An empty policy becomes the zero value.
+// settlePolicy assigns a version to a changed policy. An empty policy becomes the zero value.
 func (op *operation) settlePolicy() {
 	p := &op.project
 	p.Policy.Version = p.Revision + 1
@@ -265,8 +265,8 @@ func (op *operation) carryOut(all []abi.Delivery, class abi.Class, then func()) 
 	})
 }
 
-// delivered notes the version that a meter has, and how long the change cannot be acknowledged. The control plane's clock
-// may run fast.
+// delivered records the version that a meter has, and how long the change cannot be acknowledged. The control plane's
+// clock may run fast.
 func (op *operation) delivered(d *abi.Delivery, reply []byte) {
 	_, record := readPut(d.Data)
 	if op.versions == nil {
@@ -280,8 +280,8 @@ func (op *operation) delivered(d *abi.Delivery, reply []byte) {
 	op.waitUntil = max(op.waitUntil, op.w.now+wait)
 }
 
-// settings returns the delivery that gives the ledger a policy before any meter gets it. The policy may come from a
-// concurrent change.
+// settings returns the delivery that gives the ledger a policy before any meter receives it. The policy may come from
+// a concurrent change.
 func (op *operation) settings(p *directory.Project) []abi.Delivery {
 	if p.Policy.Version == 0 {
 		return nil
@@ -321,7 +321,7 @@ func (op *operation) updateKeys() {
 	})
 }
 
-// acknowledge reports success to the operator. By then the key's meter must have the change (I4).
+// acknowledge reports success to the operator. By then, the key's meter must have the change (I4).
 func (op *operation) acknowledge() {
 	if wait := op.waitUntil - min(op.waitUntil, op.w.now); wait > 0 {
 		op.w.after(wait, op.acknowledge)

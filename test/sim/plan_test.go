@@ -18,7 +18,7 @@ type plan struct {
 	Delay    string        `json:"delay,omitempty"` // latency of calls: "" (none), short or long
 	Isolates int           `json:"isolates"`
 	Drift    bool          `json:"drift,omitempty"` // clocks run apart
-	Cut      bool          `json:"cut,omitempty"`   // isolates cut work 30 seconds after the response
+	Cut      bool          `json:"cut,omitempty"`   // isolates cut off work 30 seconds after the response
 	Projects []projectPlan `json:"projects"`
 	Keys     []keyPlan     `json:"keys"`
 	Items    []item        `json:"items"`
@@ -27,7 +27,7 @@ type plan struct {
 // faults selects the fault classes. The rules are strictest for a plan without faults.
 type faults struct {
 	Calls    bool `json:"calls,omitempty"`    // calls to objects and their replies are lost or duplicated
-	Late     bool `json:"late,omitempty"`     // a duplicate call may run after its exchange ended
+	Late     bool `json:"late,omitempty"`     // a duplicate call may run after its exchange has ended
 	Overload bool `json:"overload,omitempty"` // objects report overload
 	Outbox   bool `json:"outbox,omitempty"`   // deliveries fail or their confirmations are lost
 	Alarms   bool `json:"alarms,omitempty"`   // alarms fire late
@@ -54,7 +54,7 @@ type projectPlan struct {
 
 	Unbounded bool `json:"unbounded,omitempty"`
 	Alerts    bool `json:"alerts,omitempty"`
-	Governed  bool `json:"governed,omitempty"` // the Governor is enabled, see worldGovernor
+	Governed  bool `json:"governed,omitempty"` // the Governor is enabled (see worldGovernor)
 }
 
 type keyPlan struct {
@@ -67,7 +67,7 @@ type keyPlan struct {
 // item is something that happens at a time after the start.
 type item struct {
 	At      uint64 `json:"at"`
-	Do      string `json:"do"` // ask, kill, jump, kv, or an operator's change, see operator
+	Do      string `json:"do"` // ask, kill, jump, kv, or an operator's change (see operator)
 	Seed    uint64 `json:"seed,omitempty"`
 	Key     int    `json:"key,omitempty"`
 	Isolate int    `json:"isolate,omitempty"`
@@ -88,7 +88,7 @@ type item struct {
 	Idem      string     `json:"idem,omitempty"`
 	Rerun     bool       `json:"rerun,omitempty"` // it may run again if its outcome is unknown
 	Cache     string     `json:"cache,omitempty"` // Cache-Control
-	Bad       string     `json:"bad,omitempty"`   // the request's defect: body, key, type, malformed
+	Bad       string     `json:"bad,omitempty"`   // the request's defect: body, key, type or malformed
 	Leave     uint64     `json:"leave,omitempty"` // ms until the client disconnects
 	Quiet     bool       `json:"quiet,omitempty"` // the host notices the disconnect only on a write
 	Behaviors []behavior `json:"answers,omitempty"`
@@ -100,11 +100,11 @@ type item struct {
 	Names  []string `json:"names,omitempty"`  // policy
 }
 
-// behavior is a provider's behavior for one attempt. The last one of a list repeats.
+// behavior is a provider's behavior for one attempt. The last one in a list repeats.
 type behavior struct {
 	Status uint64 `json:"status,omitempty"` // 0: 200
 	Ms     uint64 `json:"ms,omitempty"`     // ms until the head
-	Out    uint64 `json:"out,omitempty"`    // tokens that the model writes without a limit
+	Out    uint64 `json:"out,omitempty"`    // tokens that the model writes if there is no limit
 	Text   uint64 `json:"text,omitempty"`   // visible words; the rest is reasoning
 	In     uint64 `json:"in,omitempty"`     // the prompt's real tokens, in percent of the estimate; 0: 100
 	Cached uint64 `json:"cached,omitempty"` // the part of the prompt that is read from the provider's cache, in percent

@@ -19,7 +19,7 @@ type project struct {
 	number        int
 	id            string
 	budgetVersion uint64 // version of the Ledger's budget
-	budget        int64  // the Ledger's, in picodollars
+	budget        int64  // the Ledger's budget, in picodollars
 	maxBudget     int64  // the largest budget so far
 	cycle         calendar.Cycle
 	periods       map[uint64]*period // by first day
@@ -56,8 +56,8 @@ func (p *project) changed() {
 	p.free = append(p.free, level{p.w.now, free, p.budget - t.spent - t.reserved})
 }
 
-// level is the free balance since a time. What leases have reserved and do not need is free, if it returns in time;
-// it is not unlent.
+// level is the free balance since a time. Amounts that leases have reserved but do not need count as free if they
+// return in time, but they are not unlent.
 type level struct {
 	at     uint64
 	free   int64
@@ -83,8 +83,8 @@ type key struct {
 	day       uint64 // the largest day that its meter has seen
 	successor *key
 
-	remembered   int            // names that the meter has remembered, see remember
-	rememberedAt map[string]int // the last of them, counted from 1
+	remembered   int            // names that the meter has remembered (see remember)
+	rememberedAt map[string]int // the number of the last of them, starting at 1
 	reserved     int            // reservations that the meter has made
 
 	violations violationCounts
@@ -92,9 +92,9 @@ type key struct {
 	leases   map[uint64]*lent
 	lends    []*lent // oldest first
 	leased   map[string]*reservation
-	ticks    []tick // admissions as the meter counts them: a reported one at its age, an unreported one at the lease's end
-	dayLent  uint64 // admissions of the day, lent ones included
-	forwards int    // jumps of its meter's clock forward
+	ticks    []tick // admissions as the meter counts them: a reported one at the time given by its age, an unreported one at the lease's end
+	dayLent  uint64 // admissions of the day, including lent ones
+	forwards int    // forward jumps of its meter's clock
 	acked    uint64 // largest version whose change was acknowledged
 }
 
@@ -126,7 +126,7 @@ type reservation struct {
 	outcome   settleCommand
 	period    *period
 
-	lease    *lent // that admitted the request; nil: the meter did
+	lease    *lent // the lease that admitted the request; nil: the meter did
 	reported bool  // the meter knows a request of a lease
 	left     bool  // its settlement is in the entry, or was
 	cost     int64 // of the settlement
@@ -172,7 +172,7 @@ func limitsOf(rec *doc.Record) config.Limits {
 	return limits
 }
 
-// newKey makes a key with a random value.
+// newKey creates a key with a random value.
 func (w *world) newKey(p *project, test bool) *key {
 	n := len(w.keys)
 	env := keys.Production
@@ -241,7 +241,7 @@ func (w *world) setUp() {
 	}
 }
 
-// deliverNow makes a delivery immediately.
+// deliverNow performs a delivery immediately.
 func (w *world) deliverNow(d abi.Delivery) {
 	if !w.accept(&d, nil) {
 		w.fail("host", "%s failed to accept its initial delivery", d.Name)

@@ -13,7 +13,7 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// fetch is one request at a provider, with the provider's own figures, which Postern must book.
+// fetch is one request to a provider, with the provider's own figures, which Postern must book.
 type fetch struct {
 	x        *exchange
 	number   int
@@ -23,7 +23,7 @@ type fetch struct {
 	n        uint64 // choices requested
 	behavior behavior
 	asked    string // service tier that was sent
-	named    string // service tier that the answer names; empty: none
+	named    string // service tier that the response names; empty: none
 	cached   uint64 // tokens of the prompt that were read from the provider's cache
 	written  uint64 // tokens of the prompt that were written to it
 	in, out  uint64 // actual tokens of the prompt and of the completion
@@ -59,12 +59,12 @@ func costOf(m *config.Model, in, out uint64) int64 {
 	return m.Cost(&chat.Usage{Input: in, Output: out})
 }
 
-// tierCost is the cost at a service tier of the world's catalog.
+// tierCost returns the cost at a service tier of the world's catalog.
 func (f *fetch) tierCost(tier string, in, out uint64) int64 {
 	return f.atTier(tier, costOf(f.model, in, out))
 }
 
-// billed is the cost of the reported usage, without output that was not delivered.
+// billed returns the cost of the reported usage, without output that was not delivered.
 func (f *fetch) billed(tier string, out uint64) int64 {
 	p := &f.model.Prices
 	return f.atTier(tier, money.Cost(f.in-f.cached-f.written, p.Input)+money.Cost(f.cached, p.Cached)+money.Cost(f.written, p.Write)+money.Cost(out, p.Output))
@@ -80,7 +80,7 @@ func (f *fetch) atTier(tier string, cost int64) int64 {
 	return cost
 }
 
-// bounds are the lowest and the highest cost at the requested tier and at the tier of the answer.
+// bounds returns the lowest and the highest cost at the requested tier and at the response's tier.
 func (f *fetch) bounds(low, high [2]uint64) span {
 	tier := f.billedTier()
 	return span{
@@ -88,7 +88,7 @@ func (f *fetch) bounds(low, high [2]uint64) span {
 	}
 }
 
-// billedTier is the tier of the answer, or else the requested one.
+// billedTier returns the response's tier or, if it has none, the requested tier.
 func (f *fetch) billedTier() string {
 	if f.named == "" {
 		return f.asked
@@ -96,7 +96,7 @@ func (f *fetch) billedTier() string {
 	return f.named
 }
 
-// reportedBounds are bounds that also hold if the prompt's tokens are booked as the provider reports them.
+// reportedBounds returns bounds that also hold if the prompt's tokens are booked as the provider reports them.
 func (f *fetch) reportedBounds(low, high [2]uint64) span {
 	s := f.bounds(low, high)
 	if f.cached+f.written > 0 && (f.input || f.reported) {
@@ -107,7 +107,8 @@ func (f *fetch) reportedBounds(low, high [2]uint64) span {
 	return s
 }
 
-// tierMember names the tier that served the request: the requested one, the standard one in place of `priority`, or none.
+// tierMember returns the JSON field with the tier that served the request: the requested one, the standard one
+// instead of `priority`, or none.
 func (f *fetch) tierMember() string {
 	if f.named == "" {
 		return ""
@@ -115,8 +116,8 @@ func (f *fetch) tierMember() string {
 	return fmt.Sprintf(`,"service_tier":%q`, f.named)
 }
 
-// modelOf finds the called model by name, and checks I7 and I8: the request goes to the model's provider with that
-// provider's key.
+// modelOf finds the called model by name, and checks I7 and I8. The request must go to the model's provider, with
+// that provider's key.
 func (x *exchange) modelOf(a *abi.Action, body gjson.Result) *config.Model {
 	name := body.Get("model").Str
 	for i := range worldConfig.Models {
@@ -183,7 +184,7 @@ func (x *exchange) fetch(a *abi.Action) {
 	f.begin(o, a)
 }
 
-// wireOf returns the wire of a URL.
+// wireOf returns the wire family of a URL.
 func wireOf(url string) string {
 	switch {
 	case strings.HasSuffix(url, "/messages"):
@@ -202,7 +203,7 @@ func (it *item) behaviorOf(n int) behavior {
 	return it.Behaviors[min(n, len(it.Behaviors)-1)]
 }
 
-// mark is a text in every response of a fetch that identifies the fetch and its project.
+// mark returns a string that is in every response of a fetch and identifies the fetch and its project.
 func (f *fetch) mark() string { return fmt.Sprintf("zq%dx%dz", f.number, f.x.projectNumber()) }
 
 const filler = "which was then told again to folks who had not been there and wanted to know how it ended after all "
@@ -274,7 +275,7 @@ func (f *fetch) begin(o *open, a *abi.Action) {
 		fault(limit(a.HeadMs), abi.FaultHead)
 		return
 	case d.Fault == "connect":
-		fault(d.Ms, abi.FaultConnect) // earlier than HeadMs, and so than TotalMs
+		fault(d.Ms, abi.FaultConnect) // earlier than HeadMs, and therefore earlier than TotalMs
 		return
 	case d.Fault == "byte" && a.Stream == 0:
 		fault(limit(d.Ms+a.FirstByteMs), abi.FaultFirstByte)
@@ -304,7 +305,7 @@ func (f *fetch) begin(o *open, a *abi.Action) {
 	})
 }
 
-// onRealTime returns a fetch with its timeouts in real time: the host's timers run by the isolate's clock.
+// onRealTime returns a fetch with its timeouts in real time, because the host's timers use the isolate's clock.
 func (x *exchange) onRealTime(a *abi.Action) *abi.Action {
 	b := *a
 	for _, ms := range [...]*uint64{&b.HeadMs, &b.FirstByteMs, &b.IdleMs, &b.TotalMs} {
@@ -411,7 +412,8 @@ func (f *fetch) cut() {
 	f.estimateSeen()
 }
 
-// estimateUnreadable expects an estimate by the size of the body, or the output limit if that is less. Embeddings have no output.
+// estimateUnreadable expects an estimate based on the size of the body, or on the output limit if that is less.
+// Embeddings have no output.
 func (f *fetch) estimateUnreadable(size uint64) {
 	if f.model.APIs == config.APIEmbeddings {
 		size = 0
@@ -424,7 +426,8 @@ func (f *fetch) estimateUnreadable(size uint64) {
 	}
 }
 
-// estimateSeen expects the estimate of what the exchange has processed: of a chunk that it withholds, an unknown part.
+// estimateSeen expects the estimate for the data that the exchange has processed. If it withholds a chunk, it has
+// processed an unknown part of it.
 func (f *fetch) estimateSeen() {
 	f.estimate(f.seen)
 	if f.withholds {

@@ -1,6 +1,6 @@
 package sim_test
 
-// rng is a splitmix64 generator: small, fast and the same on every platform.
+// rng is a splitmix64 generator. It is small, fast and the same on every platform.
 type rng struct{ s uint64 }
 
 func (r *rng) next() uint64 {

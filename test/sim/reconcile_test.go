@@ -192,7 +192,7 @@ func (w *world) compareCounts(p *project, ids []accountID, got map[accountID]*de
 	}
 }
 
-// compareKeys finds keys whose total is right but booked to the wrong models.
+// compareKeys finds keys whose total is right but was booked to the wrong models.
 func (w *world) compareKeys(ids []accountID, got map[accountID]*detail, want map[accountID]*account) {
 	for _, k := range w.keys {
 		sum, all, wrong := int64(0), span{}, accountID{}

@@ -23,7 +23,7 @@ var (
 	traceRaw = flag.Bool("raw", false, "with -trace: do not shrink a failing plan")
 )
 
-// ignored are rules whose violation does not end a run, so that violations behind it become visible.
+// ignored lists rules whose violation does not end a run, so that later violations become visible.
 var ignored []string
 
 func init() {

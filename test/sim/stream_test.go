@@ -88,7 +88,8 @@ type piece struct {
 	broken bool // an error that ends the stream
 }
 
-// delivered records that the exchange has a chunk. Reported usage is booked exactly only once the end is delivered.
+// delivered records that the exchange has received a chunk. Reported usage is booked exactly only once the end is
+// delivered.
 func (f *fetch) delivered(p *piece) {
 	f.seen += p.tokens
 	f.content = f.content || p.tokens > 0
@@ -126,7 +127,7 @@ func (f *fetch) chunks() []string {
 	return all
 }
 
-// pieces returns the whole stream in the provider's format, with its fault.
+// pieces returns the entire stream in the provider's format, with its fault.
 func (f *fetch) pieces() []piece {
 	var all []piece
 	switch f.wire {

@@ -6,7 +6,7 @@ import (
 	"github.com/postern-ai/postern/core/config"
 )
 
-// usage returns the provider's usage object with the member names of its family.
+// usage returns the provider's usage object with the field names of its family.
 func (f *fetch) usage(in, out string) string {
 	d := &f.behavior
 	switch d.Lie {
@@ -28,12 +28,12 @@ func (f *fetch) usage(in, out string) string {
 	return fmt.Sprintf(`{"%s":%d,"prompt_tokens_details":{"cached_tokens":%d,"cache_write_tokens":%d},"%s":%d}`, in, f.in, f.cached, f.written, out, f.out)
 }
 
-// anthropicInput are the prompt's tokens in parts that exclude each other.
+// anthropicInput returns the prompt's tokens in disjoint parts.
 func (f *fetch) anthropicInput() string {
 	return fmt.Sprintf(`"input_tokens":%d,"cache_read_input_tokens":%d,"cache_creation_input_tokens":%d`, f.in-f.cached-f.written, f.cached, f.written)
 }
 
-// usageMember returns the member "usage" with a leading comma, or "" if the provider omits it.
+// usageMember returns the field "usage" with a leading comma, or "" if the provider omits it.
 func (f *fetch) usageMember(in, out string) string {
 	if f.behavior.Lie == "none" {
 		return ""

@@ -14,8 +14,8 @@ import (
 // saidWord is in every completion of more than a few words.
 const saidWord = "folks"
 
-// worldGovernor is the configuration of governed projects: prompt 1 is blocked, prompt 2 is reviewed, and so are
-// completions.
+// worldGovernor is the configuration of governed projects. Prompt 1 is blocked. Prompt 2 and completions are
+// reviewed.
 var worldGovernor = func() []byte {
 	s := governor.NewSettings()
 	s.Enabled = true
@@ -37,7 +37,7 @@ func (x *exchange) answeredBlocked() bool {
 
 func (x *exchange) governed() bool { return x.w.plan.Projects[x.project.number].Governed }
 
-// violationCounts are what a meter has stored.
+// violationCounts counts the violations that a meter has stored.
 type violationCounts struct {
 	stored   map[string]uint64 // by rule
 	requests map[string]bool   // IDs of admitted requests with violations, and the same with their rules
@@ -59,8 +59,8 @@ func (k *key) noteViolations(id string, list []ledger.Violation) {
 	}
 }
 
-// checkGoverned checks I14: a blocked request is answered with 422, no earlier than its violation is stored, or with an
-// error that does not depend on its content. Only such a request is.
+// checkGoverned checks I14. A blocked request gets a 422, no earlier than its violation is stored, or an error that
+// does not depend on its content. No other request may get that 422.
 func (x *exchange) checkGoverned() {
 	s := &x.history
 	switch {
@@ -74,7 +74,7 @@ func (x *exchange) checkGoverned() {
 	}
 }
 
-// checkReviewed checks I14: the settlement of a complete response has its violation.
+// checkReviewed checks I14. The settlement of a complete response must have its violation.
 func (x *exchange) checkReviewed(s *settleCommand) {
 	if !x.governed() || s.outcome != keymeter.Served || len(x.history.fetches) == 0 {
 		return
@@ -85,7 +85,7 @@ func (x *exchange) checkReviewed(s *settleCommand) {
 	}
 }
 
-// checkRepeated checks I14: a settlement does not repeat a violation that the meter has stored with the admission.
+// checkRepeated checks I14. A settlement must not repeat a violation that the meter has stored with the admission.
 func (k *key) checkRepeated(s *settleCommand) {
 	for _, found := range s.violations {
 		if k.violations.requests[s.id+" "+found.Rule] {
@@ -128,8 +128,8 @@ func (w *world) compareViolations(p *project) {
 	}
 }
 
-// govern enables the Governor for some projects. It draws from numbers of its own, so that the rest of a seed's plan does
-// not depend on it.
+// govern enables the Governor for some projects. It draws from its own random numbers, so the rest of a seed's plan
+// does not depend on it.
 func (g *generator) govern() {
 	r := fork(g.p.Seed, 14)
 	for i := range g.p.Projects {
@@ -144,8 +144,8 @@ func withoutViolations(command []byte) []byte {
 	return c.Encode()
 }
 
-// absorbedAgain returns a batch with its number replaced by the next one, so that the Ledger does not drop it; nil if it
-// has no violations.
+// absorbedAgain returns a batch with its number replaced by the next one, so that the Ledger does not drop it. It
+// returns nil if the batch has no violations.
 func absorbedAgain(command []byte) []byte {
 	batch, err := ledger.DecodeAbsorb(command)
 	if err != nil || len(batch.Violations) == 0 {
@@ -156,7 +156,7 @@ func absorbedAgain(command []byte) []byte {
 	return batch.Encode()
 }
 
-// violationDefects are bugs about violations, see defects.
+// violationDefects are bugs about violations (see defects).
 var violationDefects = []injected{
 	{"a meter forgets violations", "I14 listed", func() defect {
 		return defect{before: func(o *object, command []byte) bool {

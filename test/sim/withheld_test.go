@@ -7,17 +7,17 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// pausing is the part of a fetch that a paused exchange needs.
+// pausing is the state of a fetch that is needed while its exchange pauses it.
 type pausing struct {
 	paused    bool
-	next      func()     // continues the stream when it resumes; nil: it does not wait for that
+	next      func()     // continues the stream when it resumes; nil: the stream is not waiting for that
 	expire    func()     // starts the wait for the total timeout
 	last      piece      // the last chunk delivered
-	before    *reckoning // the expectations before it
-	withholds bool       // the exchange keeps events of the last chunk back
+	before    *reckoning // the expectations before the last chunk
+	withholds bool       // the exchange is withholding events of the last chunk
 }
 
-// reckoning is what a fetch expects to be booked.
+// reckoning is the booking that a fetch expects.
 type reckoning struct {
 	seen                                  uint64
 	content, input, over, ended, reported bool
@@ -37,8 +37,8 @@ func (f *fetch) restore(r *reckoning) {
 // withheldBuffer is the buffer in which the core keeps events of a stream that its reservation does not cover.
 const withheldBuffer = 15
 
-// withhold takes the last chunk back: the exchange keeps its events, or the rest of them. What it has sent of them shows by the
-// mark.
+// withhold undoes the counting of the last chunk, because the exchange withholds its events or the rest of them. The
+// mark shows whether it has already sent some of them.
 func (f *fetch) withhold() {
 	f.withholds = true
 	f.restore(f.before)
@@ -46,7 +46,7 @@ func (f *fetch) withhold() {
 	f.x.w.stats.Withheld++
 }
 
-// release counts the last chunk again: the exchange processes the rest of it.
+// release counts the last chunk again, because the exchange now processes the rest of it.
 func (f *fetch) release() {
 	if f.withholds {
 		f.withholds = false
@@ -67,7 +67,7 @@ func (f *fetch) resume() {
 	}
 }
 
-// streaming is the fetch whose stream the exchange reads, or nil.
+// streaming returns the fetch whose stream the exchange is reading, or nil.
 func (x *exchange) streaming() *fetch {
 	if n := len(x.history.fetches); n > 0 && x.history.fetches[n-1].stream && x.history.fetches[n-1].before != nil {
 		return x.history.fetches[n-1]
@@ -75,7 +75,7 @@ func (x *exchange) streaming() *fetch {
 	return nil
 }
 
-// noteWithheld follows what the exchange keeps back of a stream.
+// noteWithheld tracks which part of a stream the exchange withholds.
 func (x *exchange) noteWithheld(a *abi.Action) {
 	f := x.streaming()
 	switch {
@@ -91,15 +91,15 @@ func (x *exchange) noteWithheld(a *abi.Action) {
 	}
 }
 
-// contentIn finds the generated text in a caller's stream, by the path of the request.
+// contentIn has the expressions that find the generated text in a caller's stream, by request path.
 var contentIn = map[string]*regexp.Regexp{
 	"openai":    regexp.MustCompile(`"delta":\{[^{}]*"content":"((?:[^"\\]|\\.)*)"`),
 	"anthropic": regexp.MustCompile(`"type":"text_delta","text":"((?:[^"\\]|\\.)*)"`),
 	"responses": regexp.MustCompile(`"type":"response\.output_text\.delta"[^{}]*"delta":"((?:[^"\\]|\\.)*)"`),
 }
 
-// checkDelivered checks I15: the delivered part of a stream costs at most one event more than its reservation. The prompt and
-// the attempts before count as they are booked at least.
+// checkDelivered checks I15. The delivered part of a stream may cost at most one event more than its reservation. The
+// prompt and earlier attempts count with the lowest amounts that may be booked.
 func (x *exchange) checkDelivered(reserved int64) {
 	f := x.streaming()
 	pattern := contentIn[x.item.Path]

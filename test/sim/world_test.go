@@ -15,7 +15,7 @@ const (
 	dayMs    = 24 * hourMs
 )
 
-// world is one run. now is real time; a part's own clock shows now plus its offset.
+// world is one run. now is real time. The clock of each part shows now plus its offset.
 type world struct {
 	plan         *plan
 	now          uint64
@@ -107,7 +107,7 @@ func (q *queue) pop() event {
 // after schedules do to run in ms milliseconds.
 func (w *world) after(ms uint64, do func()) { w.queue.push(w.now+ms, do) }
 
-// delay returns a random latency in milliseconds, in the range that the plan selects.
+// delay returns a random latency in milliseconds, within the range that the plan selects.
 func (w *world) delay(r *rng) uint64 {
 	switch w.plan.Delay {
 	case "short":
@@ -121,7 +121,7 @@ func (w *world) delay(r *rng) uint64 {
 	return 0
 }
 
-// maxEvents is the number of events after which a world counts as not terminating.
+// maxEvents is the number of events after which a world is considered not to terminate.
 const maxEvents = 2_000_000
 
 // run executes a plan until the event queue is empty, then reconciles the accounts. It returns the first violation,

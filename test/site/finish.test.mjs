@@ -1,4 +1,4 @@
-// What the end of a build makes of pages, so that a policy of hashes permits all that they have.
+// Checks the last step of a build, which changes pages so that a policy with hashes permits all their content.
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -12,7 +12,7 @@ after(() => {
   for (const folder of folders) rmSync(folder, { recursive: true })
 })
 
-/** A built site of one page, with the files that every site has. */
+/** A built site with one page and the files that every site has. */
 function siteOf(body) {
   const folder = mkdtempSync(join(tmpdir(), 'site-'))
   folders.push(folder)

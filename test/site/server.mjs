@@ -1,4 +1,4 @@
-// Serves build/docs as the gateway does: below /docs/, compressed, with a policy that permits nothing else.
+// Serves build/docs as the gateway does: under /docs/, compressed, with a policy that permits nothing else.
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -16,13 +16,13 @@ const TYPES = {
   '.txt': 'text/plain; charset=utf-8',
 }
 
-/** The policy of all files: hashes for inline scripts, addresses below /docs/ for the rest. */
+/** The policy for all files: hashes for inline scripts, and addresses under /docs/ for everything else. */
 function policy(origin) {
   const { scripts, styles } = JSON.parse(readFileSync(join(ROOT, 'build/docs.json'), 'utf8'))
   const site = `${origin}/docs/`
   return [
     "default-src 'none'",
-    ['script-src', site, "'wasm-unsafe-eval'", ...scripts].join(' '), // Pagefind's index is read by WebAssembly
+    ['script-src', site, "'wasm-unsafe-eval'", ...scripts].join(' '), // Pagefind reads its index with WebAssembly
     ['style-src', site, ...styles].join(' '),
     `img-src ${site} data:`,
     `connect-src ${site}pagefind/`,

@@ -1,5 +1,5 @@
-// The documentation site in Chromium: no request to another origin, nothing that its policy forbids, accessible in both themes,
-// no wider than a phone, small, and with a search that works from static files.
+// The documentation site in Chromium. It sends no request to another origin and does nothing that its policy forbids.
+// It is accessible in both themes, no wider than a phone, and small. Its search works from static files.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import axe from 'axe-core'
@@ -31,7 +31,7 @@ after(async () => {
   site.close()
 })
 
-/** Opens a page without anything in the browser's cache, and records what it must not do. */
+/** Opens a page with an empty browser cache, and records anything that it must not do. */
 async function open(path, options) {
   const context = await browser.newContext({ viewport: WIDE, reducedMotion: 'reduce', ...options })
   const page = await context.newPage()
@@ -54,7 +54,7 @@ async function open(path, options) {
   return { page, problems, close: () => context.close() }
 }
 
-/** What axe finds: rule and elements. */
+/** The problems that axe finds: rule and elements. */
 async function findings(page, rules) {
   const { violations } = await page.evaluate(
     (runOnly) => globalThis.axe.run(document, { resultTypes: ['violations'], runOnly }),

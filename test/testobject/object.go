@@ -1,4 +1,4 @@
-// Package testobject provides an in-memory object for tests, with its reducer, rows, alarm and posts.
+// Package testobject provides an in-memory object for tests, with a reducer, rows, an alarm and posts.
 package testobject
 
 import (

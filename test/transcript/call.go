@@ -105,7 +105,7 @@ func details(command any) string {
 	return f.String()
 }
 
-// fields writes fields one after the other and omits empty and zero ones.
+// fields writes fields one after another and omits empty and zero ones.
 type fields struct{ strings.Builder }
 
 func (f *fields) text(name, value string) {
@@ -149,7 +149,7 @@ func (f *fields) admit(c *keymeter.Admit) {
 	f.flag("asks-for-lease", c.LeaseID != 0)
 }
 
-// lease writes a report: each request is in progress, with its reservation, or settled.
+// lease writes a report. Each request is either in progress, with its reservation, or settled.
 func (f *fields) lease(c *keymeter.Report) {
 	f.number("seq", c.Seq)
 	f.flag("close", c.Close)
@@ -244,7 +244,7 @@ func (f *fields) settle(c *keymeter.Settle) {
 	f.flag("rescued", c.Rescued)
 }
 
-// causes are the words for the causes of failed attempts.
+// causes are the names of the causes of failed attempts.
 var causes = [ledger.Causes]string{"busy", "rejected", "unavailable", "timeout", "connection", "cut", "unusable", "broken"}
 
 // charge writes the prompt and output tokens and their cost.
@@ -256,14 +256,14 @@ func (f *fields) charge(t keymeter.Tokens, cost money.Pico, estimated bool) {
 	f.flag("estimated", estimated)
 }
 
-// promptCache writes the tokens that were read from and written to the provider's prompt cache, and what it saved.
+// promptCache writes the tokens that were read from and written to the provider's prompt cache, and the savings.
 func (f *fields) promptCache(p *ledger.PromptCache) {
 	if p.Used() {
 		f.text("prompt cache", fmt.Sprintf("%d+%d, %s saved", p.Read, p.Written, Dollars(p.SavedPico)))
 	}
 }
 
-// trace writes the entry for the list of recent requests. Without a status there is none.
+// trace writes the entry for the list of recent requests. Without a status, there is no entry.
 func (f *fields) trace(t *keymeter.Trace) {
 	if t.Status == 0 {
 		return

@@ -16,7 +16,7 @@ func (p *Printer) masked(text string) string {
 	return hash.ReplaceAllString(text, "$1…")
 }
 
-// hash matches a SHA-256. The first digits are enough to tell two apart.
+// hash matches a SHA-256 hash. The first digits are enough to tell two hashes apart.
 var hash = regexp.MustCompile(`\b([0-9a-f]{6})[0-9a-f]{58}\b`)
 
 func (p *Printer) buffer(number uint64) string {

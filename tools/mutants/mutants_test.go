@@ -19,7 +19,7 @@ const machine = `package exchange
 
 type row struct{ phase, event int; handler func(*exchange) }
 
-// Comparisons in constants and array lengths do not happen at run time.
+// Comparisons in constants and lengths do not happen at run time.
 const small = 1 < 2
 
 var table = [...]row{

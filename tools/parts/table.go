@@ -42,7 +42,7 @@ func table(paths []string) []*part {
 // agents are the tests of coding agents. They run one file at a time, because each agent uses a core.
 var agents = []string{"--test-concurrency=1", "test/agents/*.test.mjs"}
 
-// builds are the builds that the tests need.
+// builds returns the builds that the tests need.
 func builds() []*part {
 	return []*part{
 		{name: "catalog", tool: build, args: []string{"./build.sh", "catalog"}, cores: 1},
@@ -61,7 +61,7 @@ var (
 	clients = append(slices.Clone(built), "build-clients")
 )
 
-// clientTests are the tests of the client libraries.
+// clientTests returns the tests of the client libraries.
 func clientTests() []*part {
 	return []*part{
 		{name: "client-ts", tool: nodeTest, cores: 0.5, needs: clients, args: []string{"clients/ts/test/*.test.mjs"}},
