@@ -73,8 +73,7 @@ class _FilePart(TypedDict):
 
 class FilePartParam(_FilePart, total=False):
     """A file such as a PDF, in a message from the user. `type` is `file`, and `fileData` is a data URL, such as
-    `data:application/pdf;base64,…`.
-    """
+    `data:application/pdf;base64,…`."""
 
     name: str
 
@@ -391,9 +390,7 @@ class ParsedCompletion(Completion, Generic[T]):
     """A completion whose output `schema` accepted."""
 
     data: T = field(kw_only=True)
-    """The value that `schema` returned. Whatever its type, it is None if the completion has tool calls but no text.
-    This happens only with `tools`.
-    """
+    """The result of `schema`. Whatever its type, it is None for tool calls without text (only with `tools`)."""
 
 
 @dataclass(frozen=True)
