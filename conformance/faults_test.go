@@ -278,7 +278,7 @@ func (a *call) read(response *http.Response, err error) {
 	}
 }
 
-// patience is the timeout of operations that normally take milliseconds.
+// patience is the timeout for operations that normally take milliseconds.
 const patience = 20 * time.Second
 
 func (c *fixture) await(what string, done <-chan struct{}) {

@@ -26,7 +26,7 @@ func (b *scoreboard) count(host string, ok bool) {
 	}
 }
 
-// print writes to standard output, so that `go test` in this directory shows the line without -v.
+// print writes to standard output, so `go test` in this directory shows the line even without -v.
 func (b *scoreboard) print() {
 	hosts := []string{"workerd", "wazero", "serve"}
 	passed, total, each := 0, 0, []string{}

@@ -189,7 +189,8 @@ func (c *fixture) measure(n int, start func(), report func(kind string)) {
 	}
 }
 
-// TestPostgresPerRequest counts what PostgreSQL sees per request. docs/operate/scaling.md has the table; -v prints it.
+// TestPostgresPerRequest counts what PostgreSQL sees per request. docs/operate/scaling.md has the table, and -v
+// prints it.
 func TestPostgresPerRequest(t *testing.T) {
 	t.Parallel()
 	const n = 40
@@ -209,8 +210,8 @@ func TestPostgresPerRequest(t *testing.T) {
 	})
 }
 
-// TestSQLitePerRequest counts rows and the bytes of the write-ahead log per request. docs/operate/scaling.md has the table; -v prints
-// it.
+// TestSQLitePerRequest counts rows and the bytes of the write-ahead log per request. docs/operate/scaling.md has the
+// table, and -v prints it.
 func TestSQLitePerRequest(t *testing.T) {
 	t.Parallel()
 	const n = 40

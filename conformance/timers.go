@@ -52,7 +52,7 @@ func (x *run) waiting(s Step) error {
 	return x.awaitStat(s, "timers", "the exchanges started %d timers")
 }
 
-// followers runs "followers N": it waits until N exchanges follow the request of another.
+// followers runs "followers N": it waits until N exchanges follow another exchange's request.
 func (x *run) followers(s Step) error {
 	return x.awaitStat(s, "followers", "%d exchanges follow another")
 }

@@ -75,7 +75,8 @@ setup_packages() {
   cp package-lock.json "$stamp"
 }
 
-# TinyGo has no Debian package, so it is compiled from its Go module against Debian's LLVM. Takes two minutes, once.
+# TinyGo has no Debian package, so it is compiled from its Go module against Debian's LLVM. This takes two minutes,
+# but only once.
 setup_tinygo() {
   local version
   command -v wasm-opt >/dev/null || apt_install binaryen
@@ -99,7 +100,8 @@ setup_tinygo() {
   (cd tools && go build -tags llvm$LLVM -o "$tools/tinygo/tinygo" github.com/tinygo-org/tinygo)
   cp -r "$(cd tools && go list -m -f '{{.Dir}}' github.com/tinygo-org/tinygo)" "$tools/tinygo/tree"
   chmod -R u+w "$tools/tinygo/tree"
-  # A Go module lacks git submodules: src/net must exist but may be empty, and Debian provides the C libraries.
+  # A Go module does not include git submodules. src/net must exist but may be empty, and Debian provides the C
+  # libraries.
   mkdir -p "$tools/tinygo/tree/src/net"
   node -e '
     const fs = require("fs"), [file, ...libs] = process.argv.slice(1)

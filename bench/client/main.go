@@ -1,4 +1,4 @@
-// Command client sends chat completions at a fixed rate, or streams as fast as they end, and prints latencies as JSON.
+// Command client sends chat completions at a fixed rate, or sends streams back to back, and prints latencies as JSON.
 //
 // At a fixed rate, latency counts from the time at which a request was due, not from when a connection was free for
 // it. A server that stalls is therefore charged for all requests that would have arrived in the meantime (this avoids

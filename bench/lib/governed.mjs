@@ -31,7 +31,7 @@ async function read(url, key, prompt, chunks) {
   return response.headers.has('x-postern-governor')
 }
 
-/** One round of requests on all connections. CPU time is that of the whole process. */
+/** One round of requests on all connections. CPU time is that of the entire process. */
 async function round(gateway, key, governed, [, word, chunks, requests], name) {
   const before = cpuSeconds(gateway.child)
   const start = performance.now()

@@ -12,7 +12,7 @@ import { serve } from './workerd.mjs'
 const PATH = '/v1/chat/completions'
 const yes = ['yes', 'yes', 'yes', 'yes']
 
-/** The work of each gateway besides forwarding: authentication, limits, budget, cache and Governor. */
+/** The work of each gateway in addition to forwarding: authentication, limits, budget, cache and Governor. */
 export const work = ['authentication', 'limits', 'budget', 'cache', 'Governor']
 
 export async function peers(parts, upstreamURL, seed) {

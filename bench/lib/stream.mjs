@@ -41,7 +41,7 @@ async function read(url, key, prompt) {
   return { first, total: performance.now() - started }
 }
 
-/** One round of streams on all connections. CPU time is that of the whole process. */
+/** One round of streams on all connections. CPU time is that of the entire process. */
 async function round(side, socket, path, key, name) {
   const before = cpuSeconds(side.child)
   const times = []

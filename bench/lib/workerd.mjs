@@ -9,7 +9,7 @@ import { OUT, start } from './process.mjs'
 // The binary rather than its npm wrapper script, because CPU time is read by process ID.
 const BINARY = workerd.default
 
-/** A file embedded in the configuration; capnp resolves paths relative to the configuration file. */
+/** A file embedded in the configuration. capnp resolves paths relative to the configuration file. */
 class Embed {
   constructor(path) {
     this.path = path

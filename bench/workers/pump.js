@@ -1,4 +1,4 @@
-// An identity proxy that copies the stream in JavaScript, as a Worker that reads it must.
+// An identity proxy that copies the stream in JavaScript, as any Worker that reads it has to.
 export default {
   async fetch(request, env, ctx) {
     const headers = { 'content-type': 'application/json', authorization: `Bearer ${env.UPSTREAM_KEY}` }

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// Client calls a Postern gateway with one API key. Its methods are grouped by subject. It is safe for concurrent use by
-// multiple goroutines, and reuses connections: make one with New and keep it. The calls of a zero Client fail with a
-// *ConfigurationError.
+// Client calls a Postern gateway with one API key. Its methods are grouped by subject. It is safe for concurrent use
+// by multiple goroutines and reuses connections, so create one with New and keep it. The calls of a zero Client fail
+// with a *ConfigurationError.
 type Client struct {
 	AI         AIService         // completions, streamed or not
 	Usage      UsageService      // usage and budget of the key's project

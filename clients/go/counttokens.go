@@ -5,7 +5,7 @@ import "context"
 // TokenCount is the number of input tokens of a completion.
 type TokenCount struct {
 	PromptTokens int    `json:"promptTokens"`
-	Estimated    bool   `json:"estimated"` // estimated by the gateway, because the provider cannot count or has failed, or the key is for development
+	Estimated    bool   `json:"estimated"` // by the gateway, if the provider cannot count or failed, or the key is for development
 	Provider     string `json:"provider"`  // the provider that would serve the completion; mock for development keys
 	Model        string `json:"model"`
 	Meta         Meta   `json:"-"`

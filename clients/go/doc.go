@@ -26,10 +26,10 @@
 //
 // # Errors
 //
-// Every error is an Error, and errors.As finds its type. A *BudgetExceededError, for example, is also an *APIError, which
-// has the gateway's code, the request ID and the problems of the request. Use errors.Is(err, context.Canceled) to detect a
-// canceled context, and errors.Is(err, context.DeadlineExceeded) to detect an exceeded deadline of the context. The timeout
-// of an attempt is an *APITimeoutError.
+// Every error is an Error, and errors.As finds its type. A *BudgetExceededError, for example, is also an *APIError,
+// which has the gateway's code, the request ID and the problems of the request. Use errors.Is(err, context.Canceled)
+// to detect a canceled context, and errors.Is(err, context.DeadlineExceeded) to detect that its deadline has passed.
+// The timeout of an attempt is an *APITimeoutError.
 //
 // # Retries
 //

@@ -31,8 +31,8 @@ import (
 //	  *RateLimitError          429
 //	  *InternalServerError     500 and above
 //
-// An error wraps the one that it is indented under, so errors.As finds a *BudgetExceededError as an *APIError too. No error
-// contains a key or the content of a request. The error of a hook is returned as it is.
+// An error wraps the one that it is indented under, so errors.As finds a *BudgetExceededError as an *APIError too. No
+// error contains a key or the content of a request. The error of a hook is returned unchanged.
 type Error interface {
 	error
 	posternError()

@@ -82,8 +82,8 @@ const (
 	codeForbidden = "insufficient_permissions"
 )
 
-// responseError returns the error of a response with an error status. With the Governor enabled, a block by the policy is a
-// *BlockedByPolicyError.
+// responseError returns the error for a response with an error status. If the Governor's settings are enabled, a
+// block by the policy is a *BlockedByPolicyError.
 func (c *call) responseError(r *Response, body []byte) error {
 	e, ours := newAPIError(r, body)
 	switch {

@@ -10,10 +10,10 @@ import (
 // validate.
 type GovernorService struct{ client *Client }
 
-// Decision is what the Governor decides about a text.
+// Decision is the Governor's decision about a text.
 type Decision string
 
-// The decisions. A request under review is served, and recorded as a violation.
+// The decisions. A request under review is served and recorded as a violation.
 const (
 	DecisionApprove Decision = "approve"
 	DecisionReview  Decision = "review"

@@ -71,7 +71,7 @@ func TestAbortEndsFunctionsOfTheCaller(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			// The functions end before newFake counts goroutines: Cleanup runs in reverse order.
+			// The functions end before newFake counts goroutines, because Cleanup runs in reverse order.
 			b := blocked{make(chan bool), make(chan bool)}
 			client := newFake(t, neverSent(t), option(b.run))
 			t.Cleanup(func() { close(b.end) })

@@ -13,7 +13,7 @@ import (
 	"unicode"
 )
 
-// prettyHandler writes lines for people: 12:00:00.000 WARN dropped_params params=temperature.
+// prettyHandler writes human-readable lines: 12:00:00.000 WARN dropped_params params=temperature.
 type prettyHandler struct {
 	mu *sync.Mutex // shared by the handlers that are derived from one
 	w  io.Writer

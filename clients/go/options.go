@@ -56,8 +56,8 @@ const (
 // Governor tightens the project's policy for requests of this client or call. It cannot loosen anything, because the
 // policy always applies. Zero fields keep the value from the client, the variable or the default.
 type Governor struct {
-	// Enabled sends the other fields, and makes a request that the policy blocks a *BlockedByPolicyError. If false, such a
-	// request is a plain *UnprocessableEntityError. Variable POSTERN_GOVERNOR_ENABLED; default true.
+	// Enabled sends the other fields. If the policy then blocks a request, the error is a *BlockedByPolicyError. If
+	// Enabled is false, it is a plain *UnprocessableEntityError. Variable POSTERN_GOVERNOR_ENABLED; default true.
 	Enabled *bool
 	// StrictMode blocks where the policy would ask for a review. Variable POSTERN_GOVERNOR_STRICT_MODE; default false.
 	StrictMode *bool
@@ -101,11 +101,12 @@ const (
 type Logging struct {
 	// Level is the lowest level that is logged. Variable POSTERN_LOG_LEVEL; default LogWarn.
 	Level LogLevel
-	// Pretty writes lines for people instead of JSON. Variable POSTERN_LOG_PRETTY; default false. Ignored with a Handler.
+	// Pretty writes human-readable lines instead of JSON. Variable POSTERN_LOG_PRETTY; default false. Ignored with a
+	// Handler.
 	Pretty *bool
 	// Content logs the bodies of requests and responses at LogDebug. They contain prompts and completions.
 	Content bool
-	// Handler receives the records. By default they are written to standard error.
+	// Handler receives the records. By default, they are written to standard error.
 	Handler slog.Handler
 }
 

@@ -105,7 +105,8 @@ var proxyCases = map[string]struct {
 	"of https":  {"http://postern.invalid", "HTTPS_PROXY", "", "no connection", ""},
 }
 
-// TestProxies checks that the default transport honors the variables for proxies. The hosts of the addresses are never reached.
+// TestProxies checks that the default transport honors the proxy variables. The hosts of the addresses are never
+// reached.
 func TestProxies(t *testing.T) {
 	gateway := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"project_id":"of the gateway"}`)

@@ -176,7 +176,7 @@ func (s shared) check() error {
 	return checkHeader("WithHeader", s.header)
 }
 
-// transport returns a copy of the given HTTP client, or a new one, that follows no redirects.
+// transport returns a copy of the given HTTP client, or a new one, that does not follow redirects.
 func (s settings) transport() *http.Client {
 	var client http.Client
 	if s.http != nil {

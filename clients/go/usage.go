@@ -35,7 +35,7 @@ type UsageReport struct {
 	PromptCache PromptCacheUsage `json:"promptCache"`
 }
 
-// Budget is the budget of the project's current budget period, in US dollars.
+// Budget is the project's budget in the current period, in US dollars.
 type Budget struct {
 	Limit     float64 `json:"limit"`
 	Used      float64 `json:"used"`

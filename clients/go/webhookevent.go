@@ -25,7 +25,7 @@ type BudgetThreshold struct {
 	Budget           WebhookBudget `json:"budget"`
 }
 
-// WebhookBudget is the budget of the project's current budget period, in US dollars.
+// WebhookBudget is the project's budget in the current period, in US dollars.
 type WebhookBudget struct {
 	Limit float64   `json:"limit"`
 	Used  float64   `json:"used"`

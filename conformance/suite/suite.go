@@ -78,8 +78,8 @@ func read(path string) ([]byte, error) {
 	return nil, err
 }
 
-// FixSeed sets a fixed seed and other flags for the random tests of a package (pgregory.net/rapid), so that every run
-// is the same. Call it in init, so that command-line flags take precedence.
+// FixSeed sets a fixed seed and other flags for the random tests of a package (pgregory.net/rapid). This makes every
+// run the same. Call it in init, so that command-line flags take precedence.
 func FixSeed(settings map[string]string) {
 	all := map[string]string{"seed": "20261121", "nofailfile": "true"}
 	for name, value := range settings {

@@ -169,7 +169,7 @@ func (c *call) extendPast(at int, r *reservation, e *Extend) AdmitReply {
 	return AdmitReply{Verdict: Admitted, ReservedPico: r.amountPico}
 }
 
-// minAmount returns the smallest amount that a command accepts: least, or the whole amount if least is 0.
+// minAmount returns the smallest amount that a command accepts: least, or the full amount if least is 0.
 func minAmount(least, amount int64) int64 {
 	if least == 0 {
 		return amount

@@ -223,7 +223,7 @@ func (c *call) alarm() {
 		return
 	}
 	c.m.advance(c.in.NowMs, c.limits())
-	// forget runs first: it recomputes nextForgetMs from the stored rows, and expire adds new ones.
+	// forget runs first, because it recomputes nextForgetMs from the stored rows, and expire adds new ones.
 	c.forget()
 	c.expire(c.in.NowMs)
 	c.bookLeases()

@@ -48,7 +48,7 @@ func (k *key) usageByModel() map[string]ledger.Usage {
 	return usage
 }
 
-// expectUsage checks the requests, the expired ones among them, and the cost of a model.
+// expectUsage checks a model's number of requests, how many of them expired, and their cost.
 func (k *key) expectUsage(about, model string, requests, expired uint64, cost money.Pico) {
 	k.Helper()
 	if u := k.usageByModel()[model]; u.Requests != requests || u.Expired != expired || u.CostPico != cost {

@@ -11,7 +11,7 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// change puts a newer record and returns the time that its acknowledgement must wait.
+// change puts a newer record and returns how long its acknowledgment must wait.
 func (k *key) change(status doc.Status, version uint64) uint64 {
 	k.Helper()
 	r := record("lending")
@@ -134,7 +134,7 @@ func TestClockGoesForward(t *testing.T) {
 	}
 }
 
-// meterOfFormat4 turns a meter's row into format 4, which has no leases.
+// meterOfFormat4 converts a meter's row to format 4, which has no leases.
 func meterOfFormat4(row []byte) []byte {
 	return append([]byte{4}, row[1:len(row)-2]...)
 }

@@ -225,8 +225,8 @@ func (c *call) lendableMs(longest uint64) uint64 {
 }
 
 // lendableRequests returns the number of unused admissions that a lease may have in a window. All leases together
-// have at most a tenth of the window. One lease gets half of what the others leave of that tenth, and at most half of
-// the window's remaining admissions.
+// have at most a tenth of the window. One lease gets half of the part of that tenth that the others leave, and at
+// most half of the window's remaining admissions.
 func (m *meter) lendableRequests(l *lease, limit, used uint64) uint64 {
 	if limit == 0 {
 		return ^uint64(0)

@@ -75,8 +75,8 @@ func TestTokensResetWhenSomeAreFree(t *testing.T) {
 	k.expectTokens("900 tokens in the window", 100, 1000)
 }
 
-// TestNoTokenLimit checks that without a token limit there is no window, and that earlier tokens do not count against a
-// limit that is set later.
+// TestNoTokenLimit checks that without a token limit, there is no window, and that earlier tokens do not count
+// against a limit that is set later.
 func TestNoTokenLimit(t *testing.T) {
 	k := newKey(t, record("wide"))
 	k.serve(1_000_000)

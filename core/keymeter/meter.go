@@ -356,7 +356,8 @@ func (m *meter) hasReport() bool { return len(m.usage)+m.recent.Len()+len(m.viol
 // reportWithin schedules a report, unless an earlier one is scheduled.
 func (m *meter) reportWithin(ms uint64) { m.flushMs = minNonZero(m.flushMs, m.lastMs+ms) }
 
-// alarmMs returns the time of the next scheduled work: a report, an expiry or a deletion; 0: none.
+// alarmMs returns the time of the next scheduled work: a report, an expiry or a deletion. It returns 0 if there is
+// none.
 func (m *meter) alarmMs() uint64 {
 	next := m.flushMs
 	for i := range m.reservations {

@@ -12,7 +12,7 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// actions are the steps of the model; frequent ones are listed several times.
+// actions are the steps of the model. Frequent ones are listed several times.
 var actions = []string{
 	"serve", "arrive", "serve", "burst", "settle", "settle all", "serve", "extend", "pass", "wake", "deliver", "serve", "arrive", "wake", "deliver", "deliver",
 	"settle", "serve", "burst", "repeat", "lose command", "serve", "lose reply", "pass long", "clock back", "die", "flush", "recall",

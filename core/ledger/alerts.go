@@ -173,7 +173,7 @@ type posted struct{ abi.Posted }
 
 func (*posted) fields(*abi.Fields) {}
 
-// posted removes an alert that was delivered (any 2xx status). After any other outcome the alert stays pending.
+// posted removes an alert that was delivered (any 2xx status). After any other outcome, the alert stays pending.
 func (c *call) posted(p abi.Posted) error {
 	a, err := c.alerts()
 	if err != nil || p.Status < 200 || p.Status > 299 {

@@ -242,8 +242,8 @@ type Report struct {
 }
 
 // ReportReply is the reply to Report. If Flush is set, the caller flushes those meters and repeats the command. If
-// WaitMs is set, another caller's flush is in progress: the caller waits and repeats it with Waited. Otherwise the reply
-// has the usage.
+// WaitMs is set, another caller's flush is in progress: the caller waits and repeats it with Waited. Otherwise, the
+// reply has the usage.
 type ReportReply struct {
 	Flush      []string // names of meters
 	WaitMs     uint64

@@ -57,7 +57,7 @@ func (c *call) grant(g *Grant) error {
 		return errUnknownCycle
 	}
 	c.rollover(g.Period)
-	// The caller may have sent the Grant before midnight; the new period's budget is available now.
+	// The caller may have sent the Grant before midnight, but the new period's budget is available now.
 	c.rollover(c.b.period.At(calendar.Day(c.in.NowMs)))
 	m, err := c.meter(g.Key)
 	if err != nil {

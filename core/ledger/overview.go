@@ -105,8 +105,8 @@ func (c *call) replaceHour(project string, h *SummaryHour) error {
 }
 
 // OverviewQuery is the command that requests the activity of all projects in the hours First to End (exclusive).
-// Daily reads full days; First and End must then be the first hours of days. The reply may be one of several pages:
-// After is Next of the previous page.
+// Daily reads full days, in which case First and End must be the first hours of days. The reply may be one of several
+// pages; set After to Next of the previous page.
 type OverviewQuery struct {
 	First, End uint64
 	Daily      bool

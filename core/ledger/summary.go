@@ -14,7 +14,7 @@ import (
 const (
 	summaryMs = 30_000
 	moreMs    = 1_000 // delay after a summary that could not hold everything
-	// summaryHours is the maximum number of hours in one summary. More hours are only due after an outage.
+	// summaryHours is the maximum number of hours in one summary. More hours are due only after an outage.
 	summaryHours = 12
 	// summaryNames is the number of models, and of keys, that an hour of a summary lists separately: the most
 	// expensive ones.

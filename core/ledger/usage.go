@@ -188,7 +188,7 @@ const (
 )
 
 // Query is the command that requests usage of the days FirstDay to EndDay (exclusive), in groups. Key (a key ID) and
-// Model filter the usage; ByHour supports neither. The reply may be one of several pages: After is Next of the
+// Model filter the usage. ByHour supports neither. The reply may be one of several pages; set After to Next of the
 // previous page.
 type Query struct {
 	FirstDay, EndDay uint64

@@ -33,7 +33,7 @@ type ViolationsReply struct {
 	Violations []StoredViolation
 	Next       string                  // ID of the last row that was read; empty on the last page
 	ByState    [violationStates]uint64 // all violations of the project, by state
-	Events     uint64                  // number of events so far; changes of a violation's count are not events
+	Events     uint64                  // number of events so far; changes to a violation's count are not events
 }
 
 // Encode encodes the command.

@@ -128,7 +128,7 @@ func groupID(g *ViolationGroup, keyID string) string {
 	return abi.Fixed(endOfTimeMs-min(g.FirstMs, endOfTimeMs)) + keys.Hex(sum[:idHashBytes])
 }
 
-// ageKey returns the key of a violation's index entry; idOfAge is the inverse.
+// ageKey returns the key of a violation's index entry. idOfAge is its inverse.
 func ageKey(id string) string {
 	return rowViolationAge + abi.Fixed(endOfTimeMs-abi.Unfixed(id[:idDigits])) + id[idDigits:]
 }

@@ -153,7 +153,8 @@ class Visit {
     }
   }
 
-  // Chromium logs every response with a status of 400 or above. The API's 4xx responses are expected: the page shows them.
+  // Chromium logs every response with a status of 400 or above. The API's 4xx responses are expected, because the
+  // page shows them.
   #console(message) {
     if (message.type() !== 'error' && message.type() !== 'warning') return
     const at = message.location().url

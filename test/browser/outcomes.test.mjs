@@ -1,4 +1,4 @@
-// Requests that were not served: their figures, their list, their pages, and the search for one of them.
+// Unserved requests: their figures, their list, their pages, and searching for one of them.
 import assert from 'node:assert/strict'
 import { NARROW, startBrowser } from './browser.mjs'
 import { startService, until } from './service.mjs'

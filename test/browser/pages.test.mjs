@@ -55,7 +55,7 @@ async function seedProject() {
   return { project, key }
 }
 
-/** Gives the project settings of the Governor, a violation and an entry in the model registry. */
+/** Gives the project Governor settings, a violation and an entry in the model registry. */
 async function seedGovernance() {
   const base = `projects/${project.id}`
   await service.admin('PATCH', base, { plan: 'guarded' })

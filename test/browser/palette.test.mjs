@@ -118,7 +118,7 @@ journey('last four characters, IDs, models, pages and actions are found', { as: 
   await page.getByRole('heading', { name: 'Sign in' }).waitFor()
 })
 
-/** Everything that a page sent or keeps: URLs, headers and bodies of requests, storage, history. */
+/** Everything that a page has sent or stored: URLs, headers and bodies of requests, storage, and history. */
 function recordSent(visit) {
   const sent = []
   visit.context.on('request', (request) => {

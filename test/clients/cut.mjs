@@ -61,7 +61,7 @@ export async function breaking(t, point, way) {
   return { url, fetch }
 }
 
-/** Starts a server that answers every request with a stream. */
+/** Starts a server that responds to every request with a stream. */
 export function streaming(t, text) {
   return serving(t, (reply) => {
     head(reply, true)

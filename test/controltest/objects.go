@@ -58,7 +58,7 @@ func apply(in *abi.ObjectInput) (abi.ObjectOutput, error) {
 	return directory.Apply(in)
 }
 
-// Ring rings the Directory's alarm, if it is set, and makes the pending deliveries.
+// Ring runs the Directory's alarm, if it is set, and performs the pending deliveries.
 func (m *Memory) Ring(t *testing.T) (rang bool) {
 	t.Helper()
 	rang, err := m.Directory().Ring(m.Directory().AlarmMs)
@@ -69,7 +69,7 @@ func (m *Memory) Ring(t *testing.T) (rang bool) {
 	return rang
 }
 
-// Deliver makes the deliveries in the Directory's outbox, to KV and to objects, and empties it.
+// Deliver performs the deliveries in the Directory's outbox, to KV and to objects, and empties it.
 func (m *Memory) Deliver(t *testing.T) {
 	t.Helper()
 	rows, deliveries, err := m.Directory().Outbox()

@@ -22,8 +22,8 @@ func (r *response) String() string { return fmt.Sprintf("%d %.500s", r.status, r
 
 func (r *response) get(path string) gjson.Result { return gjson.GetBytes(r.body, path) }
 
-// send sends a request. The error means that no complete response arrived, which is a failure of the test unless the
-// server was killed.
+// send sends a request. An error means that no complete response arrived. The test then fails, unless the server was
+// killed.
 func (d *deployment) send(method, path, header, value, body string) (*response, error) {
 	request, err := http.NewRequest(method, d.url(path), reader(body))
 	if err != nil {

@@ -23,7 +23,7 @@ const adminToken = "crash-tests-admin-token"
 // virtualStart is the server's time at the start of a test. Its day has room for one jump per crash.
 var virtualStart = time.Date(2026, 11, 21, 0, 5, 0, 0, time.UTC)
 
-// patience is the maximum wait for a condition, long because the machine may be busy.
+// patience is the maximum wait for a condition. It is long because the machine may be busy.
 const patience = 60 * time.Second
 
 // deployment is a data directory with a server that the test starts and kills.

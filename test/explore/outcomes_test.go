@@ -8,7 +8,7 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// marks are texts that identify parts of a response, with their names in testdata/ends.
+// marks are strings that identify parts of a response, with their names in testdata/ends.
 var marks = []struct{ text, name string }{
 	{"event: message_start", "start"}, {"event: response.created", "start"}, {completionMark, "text"}, {"data: [DONE]", "done"}, {"event: message_stop", "stop"}, {"event: response.completed", "completed"},
 	{"event: response.failed", "failed"}, {`"type":"error"`, "error"},

@@ -16,7 +16,7 @@ const (
 	InputTokens     = 100
 	OutputTokens    = 50
 	CachedTokens    = 80 // of the input, if the user message contains "cached"
-	WrittenTokens   = 10 // of Anthropic's input, if it contains "for five minutes": written to the prompt cache
+	WrittenTokens   = 10 // of Anthropic's input, written to the prompt cache, if the message contains "for five minutes"
 	HourTokens      = 6  // the same, if it contains "for an hour"
 	ReasoningTokens = 20 // of the output, if the model thinks
 )

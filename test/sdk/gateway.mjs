@@ -1,4 +1,5 @@
-// Runs the gateway in workerd, or `postern serve` with TEST_TARGET=serve, in front of a fake provider that speaks every API format, and creates keys for tests.
+// Runs the gateway in workerd, or `postern serve` with TEST_TARGET=serve, in front of a fake provider that speaks
+// every API format. Also creates keys for tests.
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'

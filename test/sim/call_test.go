@@ -62,7 +62,7 @@ func (x *exchange) call(a *abi.Action) {
 	}
 }
 
-// delayReport delays a report or its reply, by seconds or beyond the lease's grace.
+// delayReport delays a report or its reply, by seconds or beyond the lease's grace period.
 func (x *exchange) delayReport(draw uint64, run func(func([]byte, bool)), finish func([]byte, bool)) {
 	w := x.w
 	w.stats.Faults++

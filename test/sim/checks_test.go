@@ -335,7 +335,8 @@ func (x *exchange) checkFollowed(whole bool) {
 	x.checkOrigin()
 }
 
-// checkCut checks I11 for a stream cut for lack of budget. It applies only when no other request claimed the budget.
+// checkCut checks I11 for a stream that was cut off for lack of budget. It applies only when no other request claimed
+// the budget.
 func (x *exchange) checkCut(f *fetch) {
 	if x.w.clocksDisagree(x) || x.contended() || x.history.resv == nil {
 		return

@@ -92,7 +92,7 @@ func (x *exchange) end() {
 // waitUntilMs is how long a platform lets an exchange run after the response.
 const waitUntilMs = 30 * secondMs
 
-// cutWork ends an exchange that only keeps a lease, on a platform that cuts work after the response.
+// cutWork ends an exchange that only keeps a lease, on a platform that cuts off work after the response.
 func (x *exchange) cutWork() {
 	if x.over || len(x.history.fetches) > 0 && !x.history.fetches[len(x.history.fetches)-1].over {
 		return

@@ -81,7 +81,8 @@ func (i *isolate) kill() {
 	i.shared, i.pinned, i.hot, i.flights, i.back = nil, map[string]pinnedRow{}, map[string]hotRow{}, map[string]*flight{}, map[string]bool{}
 }
 
-// maxPinned is the number of entries in an isolate's pinned memory. It is small, so that keys sometimes find no room.
+// maxPinned is the number of entries in an isolate's pinned memory. It is small, so that there is sometimes no room
+// for a key.
 const maxPinned = 3
 
 type pinnedRow struct {

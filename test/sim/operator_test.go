@@ -249,7 +249,7 @@ func (op *operation) committed(reply []byte) {
 	}
 }
 
-// carryOut makes the deliveries of one class in sequence, then calls then.
+// carryOut performs the deliveries of one class in sequence, then calls then.
 func (op *operation) carryOut(all []abi.Delivery, class abi.Class, then func()) {
 	at := slices.IndexFunc(all, func(d abi.Delivery) bool { return d.Class == class })
 	if at < 0 {

@@ -53,7 +53,10 @@ function works(key, projectId) {
   })
 }
 
-/** The ID of the last run's project if it still exists, else of an active project named Demo, created if needed. */
+/**
+ * The ID of the last run's project if it still exists, or else of an active project named Demo, which is created if
+ * needed.
+ */
 async function demoProject(admin, projectId) {
   const projects = (await admin.all('', 'projects')).filter(({ status }) => status === 'active')
   const project = projects.find(({ id }) => id === projectId) ?? projects.find(({ name }) => name === DEMO)

@@ -65,7 +65,7 @@ export function writeEnvironment(adminToken) {
   const control = [['POSTERN_ADMIN_TOKEN', adminToken], master, signing, ...present(CONTROL_VARIABLES)]
   writeControlFile(envText(control, false))
   writePrivate(GATEWAY_FILE, envText([master, ...gatewayVariables()], true))
-  // With --env-file, wrangler does not read .dev.vars by itself. The later file, with the shell's values, wins.
+  // With --env-file, wrangler does not read .dev.vars on its own. The later file, with the shell's values, wins.
   const files = existsSync(USER_FILE) ? [USER_FILE, GATEWAY_FILE] : [GATEWAY_FILE]
   return files.map((file) => `--env-file=${file}`)
 }

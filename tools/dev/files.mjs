@@ -17,7 +17,7 @@ const SECRETS = ['adminToken', 'projectId', 'gatewayKey', 'projectKey']
 // The ID of the running process. Two processes in one checkout would share state and overwrite each other's files.
 const LOCK_FILE = join(ROOT, '.dev/pid')
 
-// The gateway's variables, passed by --env-file, which wrangler applies to the first Worker only.
+// The gateway's variables, passed with --env-file, which wrangler applies only to the first Worker.
 export const GATEWAY_FILE = join(ROOT, '.dev/gateway.env')
 // The control Worker's variables. wrangler reads a second Worker's variables only from this path.
 export const CONTROL_FILE = join(ROOT, 'worker/control/.dev.vars')

@@ -2,7 +2,10 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 
-/** All processes as [{pid, group, command}]; command includes arguments. Not every Linux has `ps`, so /proc is used there. */
+/**
+ * All processes as [{pid, group, command}]. command includes arguments. Not every Linux has `ps`, so /proc is used
+ * there.
+ */
 export function processes() {
   return existsSync('/proc/self/stat') ? fromProc() : fromPs()
 }
@@ -13,7 +16,7 @@ function fromProc() {
     .flatMap((pid) => {
       try {
         const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-        // The name in parentheses may contain any character. After it: state, parent, group.
+        // The name in parentheses may contain any character. It is followed by state, parent and group.
         const [, , group] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
         const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')
         return [{ pid: Number(pid), group: Number(group), command }]

@@ -5,8 +5,8 @@
 //	ratchets -tighten            writes smaller numbers to the file; fails if a number is larger
 //	ratchets -loosen NAME=REASON also writes the larger number NAME, with the reason
 //
-// Long functions have more than 40 lines (tests: 80). Repeated lines are copies of at least 6 consecutive lines. Lengths in
-// TypeScript and JavaScript are limited by Biome.
+// Long functions have more than 40 lines (tests: 80). Repeated lines are copies of at least 6 consecutive lines.
+// Biome limits lengths in TypeScript and JavaScript.
 //
 // The largest state of an exchange is not measured here because that requires a run. The tests in test/explore limit
 // it with a constant, which is lowered manually.

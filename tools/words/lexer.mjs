@@ -1,5 +1,5 @@
-// Finds the comments and string literals of Go, JavaScript, TypeScript and CSS. A lexer is enough: nothing here
-// depends on syntax beyond where a literal begins and ends.
+// Finds the comments and string literals of Go, JavaScript, TypeScript and CSS. A lexer is enough, because it only
+// matters where a literal begins and ends.
 
 /** Characters after which a slash starts a regular expression rather than a division. */
 const BEFORE_REGEX = /(?:^|[(,=:[!&|?{};\n+\-*%<>~^]|\b(?:return|typeof|case|in|of|yield|await|=>))\s*$/
@@ -66,7 +66,7 @@ class Reader {
     this.at = end + 1
   }
 
-  /** A template literal; each interpolation becomes "…", and its own literals are found too. */
+  /** A template literal. Each interpolation becomes "…", and its own literals are also found. */
   template() {
     const start = this.at++
     const tag = /(\w*)$/.exec(this.source.slice(Math.max(0, start - 20), start))[1]

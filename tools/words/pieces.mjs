@@ -3,7 +3,7 @@
 import { extname } from 'node:path'
 import { lex } from './lexer.mjs'
 
-/** A string counts as text if it has three words in a row; fewer are names, keys and labels. */
+/** A string counts as text if it has three words in a row. Shorter ones are names, keys and labels. */
 const THREE_WORDS = /[A-Za-z…][a-z']*,? [a-z'…]+,? [A-Za-z'…]+/
 /** Strings that start like code, markup or a wire format. */
 const CODE = /^\s*[{[<]|^[A-Z]+ \/|^SELECT |^data:|=>/

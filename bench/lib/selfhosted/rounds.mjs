@@ -11,7 +11,7 @@ let rounds = 0
 /** A name that no other round has. */
 const unique = () => `round ${process.pid} ${rounds++}`
 
-/** Requests per second and CPU time per request under closed-loop load; mode is "unique" or "same". */
+/** Requests per second and CPU time per request under closed-loop load. mode is "unique" or "same". */
 export function closed(server, { connections, seconds, mode = 'unique', keys = [server.key] }) {
   const options = {
     key: keys.join(','),
@@ -47,7 +47,7 @@ export async function streams(server, { connections, count }) {
   return { ...result, perCore: ((result.requests - result.failed) * CHUNKS) / (cpuSeconds(server.child) - before) }
 }
 
-/** The median time in milliseconds to write 4 KB to a file of a directory and make them durable. */
+/** The median time in milliseconds to write 4 KB to a file in a directory and make them durable. */
 export function syncMs(directory) {
   const path = join(directory, 'sync.tmp')
   const file = openSync(path, 'w')

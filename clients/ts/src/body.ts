@@ -4,7 +4,10 @@ import { InvalidResponseError } from './errors.js'
 /** Largest body of a response, in bytes. */
 export const MAX_BODY_BYTES = 64 * 1024 * 1024
 
-/** Reads the body as text. Throws InvalidResponseError if it is too large, or what the transport throws. */
+/**
+ * Reads the body as text. Throws InvalidResponseError if the body is too large. Errors from the transport are passed
+ * on.
+ */
 export async function readText(response: Response): Promise<string> {
   const reader = response.body?.getReader()
   if (!reader) return ''

@@ -1,7 +1,7 @@
 // Log records, written as JSON lines, in a readable form, or passed to the caller's function. They never contain the
 // API key.
 
-/** A level of log records, from the most to the least verbose. `off` turns the log off. */
+/** The level of a log record, from the most to the least verbose. `off` turns the log off. */
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'off'
 
 /** A log record. Its other fields depend on `msg`; docs/clients/errors.md lists them. */

@@ -15,7 +15,7 @@ export interface WithResponse<T> {
   meta: ResponseMeta
 }
 
-/** The promise of a call's result. `withResponse()` also gives the response's status, headers, body and metadata. */
+/** The promise of a call's result. `withResponse()` also returns the response's status, headers, body and metadata. */
 export class APIPromise<T> extends Promise<T> {
   readonly #answer: Promise<WithResponse<T>>
 

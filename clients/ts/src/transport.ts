@@ -71,7 +71,7 @@ export class Transport {
     return new APIPromise(run())
   }
 
-  /** A call whose response may be any JSON; a response without content is null. */
+  /** A call whose response may be any JSON. A response without content is null. */
   any<T>(call: () => Call, options: CallOptions): APIPromise<T> {
     const run = async (): Promise<WithResponse<T>> => {
       const received = await this.whole(call(), options)

@@ -35,7 +35,7 @@ def _plan(cls: type) -> tuple[tuple[Field[Any], str, Any], ...]:
 
 
 def decode(cls: type[T], value: object, path: str = "") -> T:
-    """An instance of a dataclass. A field named `raw` gets the whole JSON object."""
+    """An instance of a dataclass. A field named `raw` gets the entire JSON object."""
     if not isinstance(value, dict):
         raise Mismatch(f"{path or 'the body'} is not an object")
     members = cast(dict[str, Any], value)

@@ -15,7 +15,7 @@ from ._errors import APITimeoutError, ConfigurationError
 
 
 def called(name: str, function: Callable[..., object], timeout_ms: int, *args: object) -> object:
-    """What a function returns.
+    """The result of a function.
 
     Raises:
         ConfigurationError: It is a coroutine function.

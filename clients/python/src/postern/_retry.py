@@ -29,7 +29,7 @@ def may_retry_status(status: int, headers: Mapping[str, str], repeatable: bool) 
 def asked_pause_ms(headers: Mapping[str, str], now_ms: float | None) -> float | None:
     """The pause that a response asks for, in milliseconds; None if it asks for none.
 
-    An HTTP date is relative to now_ms; without it, to the response's own `date`.
+    An HTTP date is relative to now_ms or, without it, to the response's own `date`.
     """
     exact = headers.get("retry-after-ms", "").strip()
     if _DECIMAL.fullmatch(exact) and float(exact) > 0:

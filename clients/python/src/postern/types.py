@@ -26,7 +26,7 @@ Quality = Literal["cheap", "balanced", "frontier"]
 Severity = Literal["low", "medium", "high", "critical"]
 """How severe a rule's findings are."""
 Decision = Literal["approve", "review", "block"]
-"""What the Governor decides about a text."""
+"""The Governor's decision about a text."""
 Period = Literal["day", "week", "month"]
 """The current day, week or month, in UTC."""
 ViolationState = Literal["open", "acknowledged", "resolved", "false_positive"]
@@ -191,7 +191,7 @@ class GovernorOptions(TypedDict, total=False):
 
 
 class LoggingOptions(TypedDict, total=False):
-    """What is logged, and where."""
+    """Which records are logged, and where."""
 
     level: LogLevel
     """Default `warn`."""
@@ -222,7 +222,7 @@ class Attempts:
 
     count: int
     targets: Sequence[Attempt] = ()
-    """In the order of the requests; may be shorter than `count`."""
+    """In the order of the requests; may have fewer items than `count`."""
 
 
 @dataclass(frozen=True)
