@@ -1,2 +1,2 @@
 # Made from _async/__init__.py by tools/unasync.py. Change that file.
-"""The synchronous client, made from `_async` by tools/unasync.py."""
+"""The asynchronous client. tools/unasync.py generates `_sync` from it."""

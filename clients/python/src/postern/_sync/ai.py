@@ -39,7 +39,7 @@ class AI:
 
     @property
     def with_response(self) -> AIWithResponse:
-        """The same methods, whose results come with status, headers and meta data."""
+        """The same methods, with results that include status, headers and metadata."""
         return AIWithResponse(self._transport)
 
     @overload
@@ -160,41 +160,41 @@ class AI:
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
     ) -> Completion | ParsedCompletion[Any]:
-        """Gets a model's answer.
+        """Gets a completion from a model.
 
         Args:
             messages: The conversation, oldest message first.
             model: The model that serves the request: its name, `provider/model` or a tier. Not together with `quality`.
-            quality: The tier that serves the request; the gateway's default is `balanced`.
-            temperature: 0 to 2. Left out, with a warning in the log, if the model does not support it.
+            quality: The tier that serves the request. The gateway's default is `balanced`.
+            temperature: 0 to 2. If the model does not support it, it is left out and a warning is logged.
             max_tokens: The maximum output, in tokens.
             mode: `json` asks the model for JSON.
             top_p: Nucleus sampling, 0 to 1.
-            stop: Texts before which the output ends.
-            seed: For sampling that can be repeated, as far as the provider supports it.
-            reasoning: How much the model thinks.
+            stop: Stop sequences: the output ends before any of these strings.
+            seed: For repeatable sampling, if the provider supports it.
+            reasoning: How much reasoning the model does.
             tools: The functions that the model may call.
-            tool_choice: Whether the model may, must or must not call a tool, or the one that it must call.
-            response_schema: The JSON Schema that the answer must match. The gateway compares them.
+            tool_choice: Whether the model may, must or must not call a tool, or which tool it must call.
+            response_schema: The JSON Schema that the output must match. The gateway validates the output.
             metadata: Up to 16 labels, for providers that keep them.
             cache_control: `no-store`, `no-cache` or `max-age=SECONDS`, for the gateway's cache.
-            strict: Reject parameters that the model does not support, in place of leaving them out.
-            schema: Parses the answer as JSON, calls this with the value, and returns its result as `data`. What it
-                raises becomes an OutputValidationError. Of a pydantic model, the JSON Schema is sent, unless there is
-                a `response_schema`. An answer of tool calls without a text is not checked: `data` is None.
-            extra_body: Further members of the request's body.
+            strict: Reject parameters that the model does not support, instead of leaving them out.
+            schema: Parses the output as JSON, calls this with the value, and returns its result as `data`. An
+                exception that it raises becomes an OutputValidationError. For a pydantic model, the JSON Schema is
+                sent, unless there is a `response_schema`. Tool calls without text are not checked: `data` is None.
+            extra_body: Additional fields of the request's body.
             timeout_ms: Time for one attempt, in milliseconds.
             retries: How often a failed attempt is repeated.
-            idempotency: True sends an idempotency key, so that a retry is never paid twice; a text is your own key.
+            idempotency: True sends an idempotency key, so that a retry is never charged twice. A string is your own key.
             governor: Tightens the project's Governor for this request.
-            headers: Further headers.
-            query: Further parameters of the query.
+            headers: Additional headers.
+            query: Additional query parameters.
 
         Raises:
             BudgetExceededError: The project's budget cannot cover the request.
-            BlockedByPolicyError: The project's Governor blocked the request or the answer.
-            OutputValidationError: `schema` rejected the answer.
-            APIError: Any other error of the gateway.
+            BlockedByPolicyError: The project's Governor blocked the request or the response.
+            OutputValidationError: `schema` rejected the output.
+            APIError: Any other error from the gateway.
             APIConnectionError: There was no usable response.
         """
         params, options = taken(locals())
@@ -318,11 +318,12 @@ class AI:
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
     ) -> ChatStream | ParsedChatStream[Any]:
-        """Streams a model's answer. Use it as a context manager, so that the connection is closed in any case.
+        """Streams a completion. Use the result as a context manager, so that the connection is always closed.
 
-        The arguments are those of `complete`. `timeout_ms` is the time to the response headers, and then the longest
-        pause between two pieces. After the headers nothing is retried; a stream that fails raises a StreamError after
-        the events before the failure. With a `schema`, the stream has `data`, and the whole answer is checked at the end.
+        The arguments are those of `complete`. `timeout_ms` is the time until the response headers arrive, and then
+        the longest pause between two pieces. After the headers, nothing is retried. If the stream fails, a
+        StreamError is raised after the events that preceded the failure. With a `schema`, the stream has `data`, and
+        the complete output is validated at the end.
         """
         params, options = taken(locals())
         call = chat_call(params, options)
@@ -358,7 +359,8 @@ class AI:
     ) -> TokenCount:
         """Counts the tokens of the prompt that `complete` would send with these arguments: messages, tools and schema.
 
-        Costs nothing, but counts toward the key's limits of requests. `estimated` is true if the provider did not count.
+        Costs nothing, but counts toward the key's request limits. `estimated` is true if the provider did not count
+        the tokens.
         """
         params, options = taken(locals())
         return self._transport.call(_calls.count_tokens(params, options))
@@ -383,22 +385,22 @@ class AI:
         Args:
             model: An embedding model: its name, or `provider/model`.
             input: A text, or up to 2048.
-            dimensions: The length of each vector, if the model lets it be chosen.
+            dimensions: The length of each vector, if the model supports other lengths.
             cache_control: `no-store`, `no-cache` or `max-age=SECONDS`, for the gateway's cache.
-            strict: Reject parameters that the model does not support, in place of leaving them out.
-            extra_body: Further members of the request's body.
+            strict: Reject parameters that the model does not support, instead of leaving them out.
+            extra_body: Additional fields of the request's body.
             timeout_ms: Time for one attempt, in milliseconds.
             retries: How often a failed attempt is repeated.
             governor: Tightens the project's Governor for this request.
-            headers: Further headers.
-            query: Further parameters of the query.
+            headers: Additional headers.
+            query: Additional query parameters.
         """
         params, options = taken(locals())
         return self._transport.call(_calls.embed(params, options))
 
 
 class AIWithResponse:
-    """The methods of `client.ai`, whose results come with their responses."""
+    """The methods of `client.ai`, with results that include the response."""
 
     def __init__(self, transport: Transport) -> None:
         self.complete = wrapped(transport, AI, AI.complete)

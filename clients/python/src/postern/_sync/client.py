@@ -25,23 +25,24 @@ Self = TypeVar("Self", bound="Postern")
 
 
 class Postern(Endpoints):
-    """A client of a Postern gateway. Make one, share it, and close it at the end, or use it as a context manager.
+    """A client for a Postern gateway. Create one, share it, and close it when you are done, or use it as a context
+    manager.
 
-    Each option that is not given is taken from its variable.
+    An option that is not given is read from its environment variable.
 
     Args:
         api_key: An API key of the gateway (POSTERN_API_KEY), or a function that returns it before each attempt.
         base_url: The gateway's URL without /v1 (POSTERN_BASE_URL). Development keys default to http://127.0.0.1:8787.
-        environment: Checks that the key is of this environment (POSTERN_ENVIRONMENT).
+        environment: Checks that the key belongs to this environment (POSTERN_ENVIRONMENT).
         timeout_ms: Time for one attempt in milliseconds, default 600,000 (POSTERN_TIMEOUT).
         retries: How often a failed attempt is repeated, default 2 (POSTERN_RETRIES).
         idempotency: Send an idempotency key with each completion, default False (POSTERN_IDEMPOTENCY).
         governor: Tightens the project's Governor (POSTERN_GOVERNOR_ENABLED, …_STRICT_MODE, …_AUTO_APPROVE_THRESHOLD).
-        logging: What is logged, and where (POSTERN_LOG_LEVEL, POSTERN_LOG_PRETTY).
-        headers: Headers of each request, as for a proxy before the gateway. Those of a call come before them.
-        query: Parameters of each request's query, which servers may log. Those of a call come before them.
-        on_request: Is called before each attempt, and may change its headers. Its error ends the call.
-        on_response: Is called when the headers of a response have arrived. Its error ends the call.
+        logging: Which records are logged, and where (POSTERN_LOG_LEVEL, POSTERN_LOG_PRETTY).
+        headers: Headers for each request, for example for a proxy. A call's headers override them.
+        query: Query parameters for each request, which servers may log. A call's parameters override them.
+        on_request: Called before each attempt. May change its headers. An error that it raises ends the call.
+        on_response: Called when the headers of a response have arrived. An error that it raises ends the call.
         http_client: Your own httpx client, for proxies or certificates. Postern does not close it.
 
     Raises:
@@ -53,7 +54,7 @@ class Postern(Endpoints):
     usage: UsageAPI
     """Usage and budget."""
     health: HealthAPI
-    """The key's state."""
+    """The status of the key."""
     governor: GovernorAPI
     """Checks of texts."""
     violations: Violations
@@ -105,7 +106,7 @@ class Postern(Endpoints):
         self.compliance = Compliance(self._transport)
 
     def close(self) -> None:
-        """Closes the connections. Calls after it raise a ConfigurationError."""
+        """Closes the connections. Later calls raise a ConfigurationError."""
         self._transport.close()
 
     def __enter__(self: Self) -> Self:

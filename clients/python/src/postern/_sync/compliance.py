@@ -21,7 +21,7 @@ class Compliance:
 
     @property
     def with_response(self) -> ComplianceWithResponse:
-        """`bom` and `summary`, whose results come with status, headers and meta data."""
+        """`bom` and `summary`, with results that include status, headers and metadata."""
         return ComplianceWithResponse(self._transport)
 
     def export(
@@ -37,20 +37,20 @@ class Compliance:
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
     ) -> Export:
-        """Exports compliance data. Iterating over the result gets all pages, and gives the lines as they were sent.
+        """Exports compliance data. Iterating over the result fetches all pages and yields the lines as they were sent.
 
-        The first line of each page is a header. Write each `line` and a line break to a file, and `postern-verify`
-        checks it offline.
+        The first line of each page is a header. Write each `line` and a line break to a file, which `postern-verify`
+        can then check offline.
 
         Args:
-            type: The kind of data; the gateway's default is `audit`.
-            from_: A date, or a time in RFC 3339; inclusive.
-            to: As `from_`; exclusive.
+            type: The kind of data. The gateway's default is `audit`.
+            from_: A date or an RFC 3339 time, inclusive.
+            to: Like `from_`, but exclusive.
             limit: Lines per page, 1 to 500.
             after: The `next` of an earlier page.
 
         Raises:
-            ConflictError: Entries were pruned meanwhile. Start again.
+            ConflictError: Entries were pruned in the meantime. Start again.
         """
         params = given(type=type, from_=from_, to=to, limit=limit, after=after)
         options = CallOptions(timeout_ms, retries, headers=headers, query=query)
@@ -65,7 +65,7 @@ class Compliance:
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
     ) -> Raw:
-        """Gets the project's models as a bill of materials, a document in CycloneDX 1.7."""
+        """Gets the project's models as a bill of materials, a CycloneDX 1.7 document."""
         return self._transport.call(_calls.bom(CallOptions(timeout_ms, retries, headers=headers, query=query)))
 
     def summary(
@@ -76,12 +76,12 @@ class Compliance:
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
     ) -> ComplianceSummary:
-        """Gets a summary: what the Governor checks, the registry, open violations, retention and chains."""
+        """Gets a summary: the Governor's checks, the registry, open violations, retention and chains."""
         return self._transport.call(_calls.summary(CallOptions(timeout_ms, retries, headers=headers, query=query)))
 
 
 class ComplianceWithResponse:
-    """`bom` and `summary` of `client.compliance`, whose results come with their responses."""
+    """`bom` and `summary` of `client.compliance`, with results that include the response."""
 
     def __init__(self, transport: Transport) -> None:
         self.bom = wrapped(transport, Compliance, Compliance.bom)

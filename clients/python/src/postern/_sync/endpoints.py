@@ -1,5 +1,5 @@
 # Made from _async/endpoints.py by tools/unasync.py. Change that file.
-"""Endpoints that have no method."""
+"""Endpoints without their own method."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Endpoints:
 
     @property
     def with_response(self) -> EndpointsWithResponse:
-        """`get` and `post`, whose results come with status, headers, body and meta data."""
+        """`get` and `post`, with results that include status, headers, body and metadata."""
         return EndpointsWithResponse(self._transport)
 
     def get(
@@ -33,14 +33,14 @@ class Endpoints:
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
     ) -> Any:
-        """Gets the JSON of an endpoint that has no method.
+        """Gets JSON from an endpoint without its own method.
 
         Args:
             path: The path as it is sent, such as `/v1/models`, without a query.
             timeout_ms: Time for one attempt, in milliseconds.
             retries: How often a failed attempt is repeated.
-            headers: Further headers.
-            query: Parameters of the query.
+            headers: Additional headers.
+            query: Query parameters.
 
         Raises:
             InvalidResponseError: The response is not JSON.
@@ -60,19 +60,20 @@ class Endpoints:
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
     ) -> Any:
-        """Sends JSON to an endpoint that has no method, such as `/v1/responses`, and returns the JSON of its response.
+        """Sends JSON to an endpoint without its own method, such as `/v1/responses`, and returns the JSON of its
+        response.
 
-        After a lost response it is repeated only with an idempotency key, which the endpoint must know.
+        After a lost response, the request is repeated only with an idempotency key, which the endpoint must support.
 
         Args:
             path: The path as it is sent, without a query.
             body: A JSON value; None sends no body.
             timeout_ms: Time for one attempt, in milliseconds.
             retries: How often a failed attempt is repeated.
-            idempotency: True sends an idempotency key; a text is your own key. That of the client does not count.
+            idempotency: True sends an idempotency key. A string is your own key. The client's setting does not apply.
             governor: Tightens the project's Governor for this request.
-            headers: Further headers.
-            query: Parameters of the query.
+            headers: Additional headers.
+            query: Query parameters.
 
         Raises:
             InvalidResponseError: The response is not JSON.
@@ -82,7 +83,7 @@ class Endpoints:
 
 
 class EndpointsWithResponse:
-    """`client.get` and `client.post`, whose results come with their responses."""
+    """`client.get` and `client.post`, with results that include the response."""
 
     def __init__(self, transport: Transport) -> None:
         self.get = wrapped(transport, Endpoints, Endpoints.get)

@@ -14,10 +14,10 @@ from .with_response import wrapped
 
 
 class Models:
-    """`client.models`. Needs a project key (`pk_`) with the permission `registry`, or `registry.edit` for changes; any key may call
-    `available`.
+    """`client.models`. Needs a project key (`pk_`) with the permission `registry`, or `registry.edit` for changes.
+    Any key may call `available`.
 
-    Changes are repeated only if the gateway has certainly changed nothing.
+    Changes are retried only if the gateway is certain not to have made them.
     """
 
     def __init__(self, transport: Transport) -> None:
@@ -25,7 +25,7 @@ class Models:
 
     @property
     def with_response(self) -> ModelsWithResponse:
-        """The same methods, whose results come with status, headers and meta data."""
+        """The same methods, with results that include status, headers and metadata."""
         return ModelsWithResponse(self._transport)
 
     def list(
@@ -40,9 +40,9 @@ class Models:
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
     ) -> Page[RegistryEntry]:
-        """Lists models by name, also those that the project used but that have no entry.
+        """Lists models by name, including those that the project used but that have no entry.
 
-        Iterating over the page gives the models of all pages. A page's `raw` has the project's `enforcement`.
+        Iterating over the page yields the models of all pages. A page's `raw` has the project's `enforcement`.
 
         Args:
             q: Only models whose name contains this text.
@@ -99,11 +99,11 @@ class Models:
         """Registers a model, which becomes `pending`.
 
         Args:
-            model: A name, an alias or `provider/name` of the catalog.
-            owner: Who answers for the model's use.
+            model: A name, an alias or `provider/name` from the catalog.
+            owner: Who is responsible for the model's use.
             data_classes: Classes of data that may be sent to the model.
-            retention: How long the provider keeps what it gets.
-            review_date: A date, or a time in RFC 3339.
+            retention: How long the provider keeps the data it receives.
+            review_date: A date or an RFC 3339 time.
         """
         params, options = taken(locals(), nullable=True)
         return self._transport.call(_calls.create_model(params, options))
@@ -128,7 +128,7 @@ class Models:
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
     ) -> RegistryEntry:
-        """Changes a model's entry. Arguments that are not given keep their values; None empties one.
+        """Changes a model's entry. Fields whose arguments are not given keep their values. None clears a field.
 
         Args:
             version: The `version` that the change is based on. If it is out of date, a ConflictError is raised.
@@ -171,7 +171,7 @@ class Models:
             version: The `version` that the change is based on; 0 for a model without an entry.
             keys: IDs of the gateway keys that may use a `restricted` model.
             sunset_at: When a `deprecated` model will be retired.
-            successor: The model to use in its place; None removes it.
+            successor: The model to use instead; None removes it.
         """
         params = {
             **given(to=to, version=version, keys=keys),
@@ -184,7 +184,7 @@ class Models:
 
 
 class ModelsWithResponse:
-    """The methods of `client.models`, whose results come with their responses."""
+    """The methods of `client.models`, with results that include the response."""
 
     def __init__(self, transport: Transport) -> None:
         self.list = wrapped(transport, Models, Models.list)

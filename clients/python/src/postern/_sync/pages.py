@@ -1,5 +1,5 @@
 # Made from _async/pages.py by tools/unasync.py. Change that file.
-"""Lists in pages."""
+"""Paginated lists."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ T = TypeVar("T")
 
 
 class Page(Generic[T]):
-    """A page of a list. Iterating over it gives the items of this page and of all pages after it."""
+    """A page of a list. Iterating over it yields the items of this page and of all following pages."""
 
     items: Sequence[T]
-    """The items of this page. A page may have none although there is a next one."""
+    """The items of this page. A page may be empty even if there is a next one."""
     next: str | None
-    """The cursor of the next page, None on the last one."""
+    """The cursor of the next page; None on the last page."""
     raw: Raw
-    """The JSON object as it arrived; of an export, the page's header line."""
+    """The JSON object as it arrived; for an export, the page's header line."""
 
     def __init__(self, transport: Transport, call: Call[PageData[T]], data: PageData[T]) -> None:
         self.items = data.items
@@ -49,7 +49,7 @@ class Page(Generic[T]):
         return first_page(self._transport, replace(self._call, query=data.next_query))
 
     def pages(self) -> Iterator[Page[T]]:
-        """This page and all after it."""
+        """This page and all following pages."""
         page: Page[T] | None = self
         while page is not None:
             yield page
@@ -70,7 +70,7 @@ def first_page(transport: Transport, call: Call[PageData[T]]) -> Page[T]:
 
 
 class Export:
-    """The lines of a compliance export. Nothing is sent before it is iterated over."""
+    """The lines of a compliance export. Nothing is sent until you iterate over it."""
 
     def __init__(self, transport: Transport, call: Call[PageData[ExportLine]]) -> None:
         self._transport = transport

@@ -23,14 +23,14 @@ from .with_response import wrapped
 
 
 class HealthAPI:
-    """Whether the key works: `client.health`. Any kind of key may be used."""
+    """Whether the key works: `client.health`. Any kind of key is accepted."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
     @property
     def with_response(self) -> HealthWithResponse:
-        """The same methods, whose results come with status, headers and meta data."""
+        """The same methods, with results that include status, headers and metadata."""
         return HealthWithResponse(self._transport)
 
     def get(
@@ -41,12 +41,12 @@ class HealthAPI:
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
     ) -> Health:
-        """Confirms that the key is active, and returns the ID of its project."""
+        """Confirms that the key is active and returns the ID of its project."""
         return self._transport.call(_calls.health(CallOptions(timeout_ms, retries, headers=headers, query=query)))
 
 
 class HealthWithResponse:
-    """The methods of `client.health`, whose results come with their responses."""
+    """The methods of `client.health`, with results that include the response."""
 
     def __init__(self, transport: Transport) -> None:
         self.get = wrapped(transport, HealthAPI, HealthAPI.get)
@@ -60,7 +60,7 @@ class UsageAPI:
 
     @property
     def with_response(self) -> UsageWithResponse:
-        """The same methods, whose results come with status, headers and meta data."""
+        """The same methods, with results that include status, headers and metadata."""
         return UsageWithResponse(self._transport)
 
     def get(
@@ -84,7 +84,9 @@ class UsageAPI:
         return self._transport.call(_calls.usage(params, options))
 
     def _own_project(self, options: CallOptions) -> str:
-        """The project of the key. A function may return keys of several projects, so its project is asked for each time."""
+        """The project of the key. A function may return keys of several projects, so the project is looked up each
+        time.
+        """
         projects = self._transport.projects
         if "own" in projects:
             return projects["own"]
@@ -95,7 +97,7 @@ class UsageAPI:
 
 
 class UsageWithResponse:
-    """The methods of `client.usage`, whose results come with their responses."""
+    """The methods of `client.usage`, with results that include the response."""
 
     def __init__(self, transport: Transport) -> None:
         self.get = wrapped(transport, UsageAPI, UsageAPI.get)
@@ -109,7 +111,7 @@ class GovernorAPI:
 
     @property
     def with_response(self) -> GovernorWithResponse:
-        """The same methods, whose results come with status, headers and meta data."""
+        """The same methods, with results that include status, headers and metadata."""
         return GovernorWithResponse(self._transport)
 
     @overload
@@ -152,7 +154,7 @@ class GovernorAPI:
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
     ) -> Validation | BatchValidation:
-        """Checks a text, up to 100 texts, or a conversation against the project's policy. Calls no model.
+        """Checks a text, up to 100 texts, or a conversation against the project's policy. Does not call a model.
 
         Exactly one of `text`, `texts` and `messages` is required.
         """
@@ -162,7 +164,7 @@ class GovernorAPI:
 
 
 class GovernorWithResponse:
-    """The methods of `client.governor`, whose results come with their responses."""
+    """The methods of `client.governor`, with results that include the response."""
 
     def __init__(self, transport: Transport) -> None:
         self.validate = wrapped(transport, GovernorAPI, GovernorAPI.validate)

@@ -1,5 +1,5 @@
 # Made from _async/stream.py by tools/unasync.py. Change that file.
-"""A streamed answer."""
+"""A streamed completion."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ T = TypeVar("T")
 
 
 class ChatStream:
-    """The events of a streamed answer, as they arrive: `delta` with a piece of the text, events of tool calls, then one `done`.
+    """The events of a streamed completion, as they arrive: `delta` with a piece of the text, tool call events, then
+    one `done`.
 
-    The events can be iterated over once. Leaving a loop over them, or the `with` block, closes the connection, which ends the request.
+    You can iterate over the events once. Leaving the loop or the `with` block closes the connection, which ends the
+    request.
     """
 
     def __init__(self, transport: Transport, attempt: Attempt, state: ChatState) -> None:
@@ -42,7 +44,7 @@ class ChatStream:
 
     @property
     def meta(self) -> Meta:
-        """What the gateway said in the headers. The cost comes at the end: see `usage()`."""
+        """The gateway's metadata from the headers. The cost comes at the end: see `usage()`."""
         return self._state.reply.meta
 
     @property
@@ -76,15 +78,15 @@ class ChatStream:
             self.close()
 
     def text(self) -> str:
-        """Reads to the end, and returns the whole text, with the part that was read before."""
+        """Reads to the end and returns the complete text, including the part that was read before."""
         return (self._whole()).text
 
     def usage(self) -> Usage:
-        """Reads to the end, and returns tokens and cost."""
+        """Reads to the end and returns tokens and cost."""
         return (self._whole()).usage
 
     def final(self) -> Completion:
-        """Reads to the end, and returns the whole answer."""
+        """Reads to the end and returns the complete result."""
         return self._whole()
 
     def _whole(self) -> Completion:
@@ -93,12 +95,12 @@ class ChatStream:
         return self._state.completion()
 
     def close(self) -> None:
-        """Closes the connection. Reading on raises APIAbortedError, unless the answer is whole."""
+        """Closes the connection. Continuing to read raises APIAbortedError, unless the completion is complete."""
         self._is_closed = True
         self._attempt.close()
 
     def _chunk(self) -> bytes:
-        """The next piece of the body; b"" at its end."""
+        """The next piece of the body; b"" at the end."""
         chunks = self._chunks
         if self._is_closed or chunks is None:
             if self._state.done is None:
@@ -117,7 +119,7 @@ class ChatStream:
         return APIAbortedError("The stream was closed before its end.")
 
     def _end(self) -> None:
-        """Logs a stream that is read to its end for the first time."""
+        """Logs a stream the first time it is read to its end."""
         if not self._is_logged:
             self._is_logged = True
             for record in self._state.end_records(self._transport.settings.logging.content):
@@ -142,21 +144,23 @@ class ChatStream:
 
 
 class ParsedChatStream(ChatStream, Generic[T]):
-    """A streamed answer that `schema` checks. Its events are those of any stream: they arrive before the check."""
+    """A streamed completion that `schema` validates. Its events are those of any stream, and they arrive before the
+    validation.
+    """
 
     def data(self) -> T:
-        """Reads to the end, and returns what `schema` made of the answer; None if it has tool calls and no text.
+        """Reads to the end and returns the result of `schema`; None if the completion has tool calls but no text.
 
         Raises:
-            OutputValidationError: The answer is not JSON, or `schema` rejected it.
+            OutputValidationError: The output is not JSON, or `schema` rejected it.
         """
         return (self.final()).data
 
     def final(self) -> ParsedCompletion[T]:
-        """Reads to the end, and returns the whole answer with `data`.
+        """Reads to the end and returns the complete result with `data`.
 
         Raises:
-            OutputValidationError: The answer is not JSON, or `schema` rejected it.
+            OutputValidationError: The output is not JSON, or `schema` rejected it.
         """
         check: Any = self._state.check
         return parsed(self._whole(), check)

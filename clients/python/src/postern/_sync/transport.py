@@ -1,5 +1,5 @@
 # Made from _async/transport.py by tools/unasync.py. Change that file.
-"""Does what an exchange asks for, over httpx."""
+"""Carries out the steps of an exchange with httpx."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ def pause_for(ms: float) -> None:
 
 
 def failed(error: Exception) -> Failed:
-    """What an exception of httpx means."""
+    """Maps an httpx exception to a failure."""
     kind = "timeout" if isinstance(error, httpx.TimeoutException) else "connection"
-    # The text of a LocalProtocolError can have the value of a header.
+    # The message of a LocalProtocolError can contain the value of a header.
     return Failed(kind, error, is_shown=not isinstance(error, httpx.LocalProtocolError))
 
 
@@ -88,7 +88,7 @@ class Transport:
         return Attempt(self._http, prepare(call, self.settings, USER_AGENT), self.settings)
 
     def send(self, call: Call[T], attempt: Attempt) -> Answered[T]:
-        """Runs an exchange. The response of a stream stays open."""
+        """Runs an exchange. A streaming response stays open."""
         if self._http.is_closed:
             raise ConfigurationError("This client is closed. Make a new one.")
         steps = exchange(call, attempt.prepared, self.settings, self._random, self._waiting)
@@ -121,7 +121,7 @@ class Transport:
         return (attempt.read() if isinstance(step, Read) else attempt.send())
 
     def recording(self) -> Transport:
-        """The same transport, for one call whose response is wanted."""
+        """The same transport, for one call whose response is requested."""
         return copy.copy(self)
 
     def with_response(self, data: T) -> WithResponse[T]:
@@ -133,7 +133,7 @@ class Transport:
         return WithResponse(data, ResponseInfo(reply.status, reply.headers, body), reply.meta)
 
     def close(self) -> None:
-        """Closes the connections, unless they are those of the caller's own httpx client."""
+        """Closes the connections, unless they belong to the caller's own httpx client."""
         if self._is_own:
             self._http.close()
 
@@ -142,7 +142,7 @@ class Transport:
 
 
 class Attempt:
-    """The HTTP request that is under way."""
+    """The HTTP request in progress."""
 
     def __init__(self, http: httpx.Client, prepared: Prepared, settings: Settings) -> None:
         self.prepared = prepared
@@ -154,7 +154,7 @@ class Attempt:
         self._deadline = 0.0
 
     def begin(self, number: int) -> Secret:
-        """Gets the key of an attempt, and calls the request hook."""
+        """Gets the key for an attempt and calls the request hook."""
         self._key = key = self._current_key()
         self._headers = self.prepared.headers
         hook = self._settings.on_request
@@ -174,11 +174,12 @@ class Attempt:
             reason = type(error).__name__
         else:
             return key_of_function(value, self._settings)
-        # Raised here and not there, so that nothing leads to the function's error, whose text may have a secret.
+        # Raised here rather than in the except block, so that nothing refers to the function's error, whose message
+        # may contain a secret.
         raise ConfigurationError(f"The function api_key failed ({reason}).")
 
     def arrived(self, number: int, head: Head) -> None:
-        """Calls the response hook. Its time does not count as that of the gateway."""
+        """Calls the response hook. The time that the hook takes is not attributed to the gateway."""
         hook = self._settings.on_response
         if hook is not None:
             started = time.monotonic()
@@ -200,7 +201,7 @@ class Attempt:
             timeout=prepared.timeout_ms / 1000,
         )
         try:
-            # The empty auth keeps httpx 0.23 from sending a password of ~/.netrc.
+            # The empty auth keeps httpx 0.23 from sending a password from ~/.netrc.
             response = self._http.send(request, auth=httpx.Auth(), stream=True, follow_redirects=False)
         except FAILURES as error:
             return failed(error)
@@ -209,12 +210,12 @@ class Attempt:
         return Head(response.status_code, headers, (time.monotonic() - started) * 1000, time.time() * 1000)
 
     def read(self) -> Outcome:
-        """Reads the whole body, within what is left of the attempt's time."""
+        """Reads the entire body within the rest of the attempt's time."""
         response = self._response
         assert response is not None
         body = bytearray()
         try:
-            # httpcore looks the timeout up when it starts to read the body.
+            # httpcore looks up the timeout when it starts to read the body.
             extensions = cast(Any, response.request).extensions
             extensions["timeout"]["read"] = max(self._deadline - time.monotonic(), 0.001)
             for chunk in response.iter_bytes():
@@ -236,7 +237,7 @@ class Attempt:
         return response.iter_bytes()
 
     def drain(self, chunks: Iterator[bytes]) -> None:
-        """Reads what follows the last event of a stream."""
+        """Reads the rest of the body after the last event of a stream."""
         if self._response is not None:
             drain(self._response, chunks)
 

@@ -21,7 +21,7 @@ class Violations:
 
     @property
     def with_response(self) -> ViolationsWithResponse:
-        """The same methods, whose results come with status, headers and meta data."""
+        """The same methods, with results that include status, headers and metadata."""
         return ViolationsWithResponse(self._transport)
 
     def list(
@@ -43,12 +43,12 @@ class Violations:
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
     ) -> Page[Violation]:
-        """Lists violations, newest first. Iterating over the page gives those of all pages.
+        """Lists violations, newest first. Iterating over the page yields the violations of all pages.
 
         Args:
             key: ID of an API key.
-            from_: A date, or a time in RFC 3339; inclusive.
-            to: As `from_`; exclusive.
+            from_: A date or an RFC 3339 time, inclusive.
+            to: Like `from_`, but exclusive.
             limit: The size of a page, 1 to 100.
             after: The `next` of an earlier page.
         """
@@ -93,7 +93,8 @@ class Violations:
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
     ) -> Violation:
-        """Changes a violation's state or note. It is repeated only if the gateway has certainly changed nothing.
+        """Changes a violation's state or note. The change is retried only if the gateway is certain not to have made
+        it.
 
         Args:
             note: None removes the note.
@@ -105,7 +106,7 @@ class Violations:
 
 
 class ViolationsWithResponse:
-    """The methods of `client.violations`, whose results come with their responses."""
+    """The methods of `client.violations`, with results that include the response."""
 
     def __init__(self, transport: Transport) -> None:
         self.list = wrapped(transport, Violations, Violations.list)

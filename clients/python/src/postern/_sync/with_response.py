@@ -1,5 +1,5 @@
 # Made from _async/with_response.py by tools/unasync.py. Change that file.
-"""The same methods, whose results come with their responses: `client.ai.with_response.complete(…)`."""
+"""The same methods, with results that include the response: `client.ai.with_response.complete(…)`."""
 
 from __future__ import annotations
 
