@@ -206,8 +206,7 @@ func (w *wire) receive(method string) (*http.Response, string) {
 	return response, string(body)
 }
 
-// TestHead checks that the core gets the method HEAD and responds as it would to GET. The client gets the headers but
-// no body.
+// TestHead checks that the core gets the method HEAD and responds as it would to GET. The client gets the headers but no body.
 func TestHead(t *testing.T) {
 	var methods []string
 	body := strings.Repeat("x", 5000)
@@ -383,8 +382,7 @@ func TestStreamedStatus(t *testing.T) {
 	}
 }
 
-// TestUnawaitedCallAfterFetch: a call without an ID in the last step, such as a settlement, runs although the
-// exchange has ended.
+// TestUnawaitedCallAfterFetch: a call without an ID in the last step, such as a settlement, runs although the exchange has ended.
 func TestUnawaitedCallAfterFetch(t *testing.T) {
 	upstream := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer upstream.Close()
@@ -403,8 +401,7 @@ func TestUnawaitedCallAfterFetch(t *testing.T) {
 	}
 }
 
-// TestPausedFetch checks that a paused fetch delivers neither a chunk nor its end until it is resumed. Only its total
-// timeout keeps running.
+// TestPausedFetch checks that a paused fetch delivers neither a chunk nor its end until it is resumed. Only its total timeout keeps running.
 func TestPausedFetch(t *testing.T) {
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		for range 3 {
@@ -459,8 +456,7 @@ func TestPausedFetch(t *testing.T) {
 	}
 }
 
-// TestSettlementOutlastsAnOutage: a call for which the core gets no event is repeated until its object is available
-// again or the host is cut.
+// TestSettlementOutlastsAnOutage: a call for which the core gets no event is repeated until its object is available again or the host is cut.
 func TestSettlementOutlastsAnOutage(t *testing.T) {
 	for _, failure := range []error{ErrUnavailable, ErrOverloaded} {
 		calls := 0
