@@ -22,7 +22,7 @@ const (
 // Types are all types, in the order of the documentation.
 var Types = []string{Inventory, Policies, Violations, Access, Usage, Audit}
 
-// ObjectOf returns the object whose chain an export of a type contains; empty: none.
+// ObjectOf returns the object whose chain an export of the given type contains, or "" if it contains none.
 func ObjectOf(exportType string) string {
 	switch exportType {
 	case Violations, Usage:

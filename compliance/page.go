@@ -12,17 +12,17 @@ import (
 	"github.com/postern-ai/postern/core/chain"
 )
 
-// pageVersion is the first field of the text that a page's signature signs.
+// pageVersion is the first field of the text that a page's signature covers.
 const pageVersion = "postern-page-1"
 
-// PageSignature is the signature of a page: of its header, which has the hash of the other lines.
+// PageSignature is a page's signature. It covers the header, which contains the hash of the other lines.
 type PageSignature struct {
 	KeyID string `json:"keyId"`
 	Value string `json:"value"` // Ed25519, base64
 }
 
-// Page returns a page: the header, and lines without their ends. It sets the header's LinesHash, and its Signature if
-// there is a key; nil: the page is not signed.
+// Page returns a page, which consists of the header and the given lines. The lines must not end in a newline. Page
+// sets the header's LinesHash and, if key is not nil, its Signature.
 func Page(h *Header, lines [][]byte, key *SigningKey) ([]byte, error) {
 	var rest []byte
 	for _, line := range lines {
@@ -51,7 +51,7 @@ func (h *Header) encode() ([]byte, error) {
 	return bytes.TrimSuffix(line.Bytes(), []byte("\n")), err
 }
 
-// text returns the text that is signed: the header's line with the signature null.
+// text returns the text that is signed: the version, the key's ID, and the header's line with a null signature.
 func (h *Header) text(keyID string) ([]byte, error) {
 	unsigned := *h
 	unsigned.Signature = nil
@@ -86,8 +86,8 @@ func (h *Header) verify(keys []PublicKey) error {
 	return verifySignature(keys, h.Signature.KeyID, h.Signature.Value, text)
 }
 
-// verifySignature checks a signature with the key that has an ID. Base64 has several texts for the same bytes; only the
-// usual one is valid.
+// verifySignature checks a signature with the key that has the given ID. The same bytes can be written in Base64 in
+// several ways, of which only the usual one is valid.
 func verifySignature(keys []PublicKey, keyID, value string, text []byte) error {
 	signature, err := base64.StdEncoding.DecodeString(value)
 	for _, k := range keys {

@@ -20,8 +20,8 @@ const (
 	indexFile     = "index.html"
 )
 
-// mediaTypes maps the file extensions of the dashboard to media types. Any other extension is
-// application/octet-stream.
+// mediaTypes maps the file extensions of the dashboard and the documentation to media types. Files with any other
+// extension are sent as application/octet-stream.
 var mediaTypes = map[string]string{
 	".css": "text/css; charset=utf-8", ".html": "text/html; charset=utf-8", ".ico": "image/x-icon",
 	".js": "text/javascript; charset=utf-8", ".json": "application/json", ".map": "application/json", ".md": "text/plain; charset=utf-8",
@@ -37,8 +37,8 @@ const hashLength = 8
 // docs.astro.build/en/reference/configuration-reference/#buildassets
 const builtFolder = "_astro/"
 
-// hasHash reports whether esbuild generated the file's name, which then consists of a name, a content hash and an
-// extension. The content of such a file never changes. Source: esbuild.github.io/api/#entry-names
+// hasHash reports whether a file's name has the form that esbuild generates: a stem, a content hash and an extension.
+// The content of such a file never changes. Source: esbuild.github.io/api/#entry-names
 func hasHash(file string) bool {
 	stem, extension, _ := strings.Cut(file, ".")
 	dash := len(stem) - hashLength - 1
@@ -93,7 +93,7 @@ func (s *Service) serveDashboard(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// missingFile sends a 404, or a 503 that names the remedy if there is no dashboard at all.
+// missingFile sends a 404 or, if there is no dashboard at all, a 503 that names the remedy.
 func (s *Service) missingFile(w http.ResponseWriter, r *http.Request, id string) {
 	if _, _, err := s.dashboardFile(r.Context(), ""); !errors.Is(err, fs.ErrNotExist) {
 		conclude(w, r, id, kernel.Answer{}, kernel.ErrNotFound)

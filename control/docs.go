@@ -100,7 +100,7 @@ func (s *Service) docsFile(ctx context.Context, address string) (name string, da
 	return "", nil, fs.ErrNotExist
 }
 
-// missingDocs sends the site's 404 page, or a 503 that names the remedy if there is no documentation at all.
+// missingDocs sends the site's 404 page or, if there is no documentation at all, a 503 that names the remedy.
 func (s *Service) missingDocs(w http.ResponseWriter, r *http.Request, id string) {
 	if data, err := s.plane.Files(r.Context(), kernel.DocsFolder+missingFile); err == nil {
 		s.writeDocs(w, r, missingFile, data, http.StatusNotFound)

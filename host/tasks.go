@@ -45,7 +45,7 @@ func (ts *tasks) wait(cut context.Context, a *abi.Action, fire func(*task)) {
 	ts.open = append(ts.open, t)
 }
 
-// find returns the open task with an ID, or nil.
+// find returns the open task with the given ID, or nil.
 func (ts *tasks) find(id uint64) *task {
 	for _, t := range ts.open {
 		if t.ID == id {
@@ -66,7 +66,7 @@ func (ts *tasks) close(t *task) bool {
 	return true
 }
 
-// cancel closes the task with an ID if it is open.
+// cancel closes the task with the given ID if it is open.
 func (ts *tasks) cancel(id uint64) {
 	if t := ts.find(id); t != nil {
 		ts.close(t)

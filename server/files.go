@@ -9,7 +9,7 @@ import (
 	"path"
 )
 
-// Modes of the files and folders that the server creates. Only its user can read them.
+// Modes of the files and folders that the server creates. Only the user that runs the server has access to them.
 const (
 	privateFile   = 0o600
 	privateFolder = 0o700
@@ -55,7 +55,7 @@ func syncFolder(root *os.Root, folder string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// exportsTo returns control.Config.Exports for a folder, or nil if the folder is empty.
+// exportsTo returns control.Config.Exports for a folder, or nil if folder is "".
 func exportsTo(folder string) (func(context.Context, string, []byte) error, error) {
 	if folder == "" {
 		return nil, nil

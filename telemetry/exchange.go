@@ -115,7 +115,7 @@ func (x *observed) Log(text []byte) {
 	x.span.log(x, &l)
 }
 
-// readResults keeps results that the host cannot know, which are the codes of streams that the core gave up.
+// readResults keeps results that the host cannot know: the codes of streams that the core gave up.
 func (o *outcome) readResults(results []byte) {
 	n := 0
 	for len(results) > 0 && n < len(o.broken) {

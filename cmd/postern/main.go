@@ -19,7 +19,7 @@ func main() {
 	os.Exit(p.run(ctx, os.Args[1:]))
 }
 
-// program is a run of the command line.
+// program is one invocation of the command.
 type program struct {
 	in          io.Reader
 	out, err    io.Writer
@@ -27,6 +27,6 @@ type program struct {
 	interactive bool   // a person can answer questions
 	show        bool   // a person reads the output
 	color       bool   // the output may have colors
-	release     func() // releases the signals for commands that handle them
+	release     func() // stops main's signal handling, for commands with their own
 	json        bool   // --json
 }

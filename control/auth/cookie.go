@@ -15,8 +15,8 @@ import (
 
 const (
 	cookieName = "postern_session"
-	// sessionSeconds is the lifetime of a session. A stolen session lasts as long, because signing out only removes
-	// the cookie from the browser. Changing a role's token ends all of its sessions at once.
+	// sessionSeconds is the lifetime of a session. A stolen session stays valid until it expires, because signing out
+	// only removes the cookie from the browser. Changing a role's token ends all of its sessions at once.
 	sessionSeconds = 12 * 60 * 60
 	maxCookieBytes = 512
 	// sessionVersion is the version of the layout below.

@@ -43,7 +43,7 @@ type complianceView struct {
 	Retention   retentionView    `json:"retention"`
 	Chains      []chainView      `json:"chains"`
 	Signing     signingView      `json:"signing"`
-	Samples     []string         `json:"samples"` // types of export records that are only samples
+	Samples     []string         `json:"samples"` // record types of which an export contains only a sample
 }
 
 type governedView struct {
@@ -83,7 +83,7 @@ type actionCounts struct {
 // registryCoverage compares the models in use with the registry.
 type registryCoverage struct {
 	Enforcement    string         `json:"enforcement"`
-	States         map[string]int `json:"states"`       // number of models in each state; discovered models have no entry
+	States         map[string]int `json:"states"`       // number of models in each state, including "discovered"
 	Unregistered   []string       `json:"unregistered"` // models that were used but have no entry, at most maxListedModels
 	OverdueReviews []string       `json:"overdueReviews"`
 }
@@ -99,7 +99,7 @@ type retentionView struct {
 	HourlyDays     int `json:"hourlyUsageDays"`
 	ViolationDays  int `json:"violationDays"`
 	MaxViolations  int `json:"maxViolations"`
-	RequestBatches int `json:"requestBatches"` // batches of up to 32 requests; the newest batches of all keys are kept
+	RequestBatches int `json:"requestBatches"` // batches kept for all keys together, each of up to 32 requests
 }
 
 // chainView is the state of a chain.

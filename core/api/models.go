@@ -1,6 +1,6 @@
 package api
 
-// Listed is an entry in the list of models, which is a model or a tier.
+// Listed is an entry in the list of models: a model or a tier.
 type Listed struct {
 	Name    string
 	OwnedBy string // the provider's name, or postern for a tier

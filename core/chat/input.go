@@ -196,8 +196,8 @@ func (r *InputReader) text(dst []byte, c byte, unit jsontext.Escaped) []byte {
 	return append(dst, unit...)
 }
 
-// complete returns the length of the text without an incomplete escape at its end, which is a part of an escape or
-// the first half of a surrogate pair.
+// complete returns the length of the text without an incomplete escape at its end: part of an escape, or the first
+// half of a surrogate pair.
 func complete(text []byte) int {
 	end := 0
 	for at := 0; at < len(text); {

@@ -350,8 +350,8 @@ func (c *Config) RequestMsOf(t *Tier) uint64 {
 	return c.Routing.RequestMs
 }
 
-// LongestRequestMs returns the lifetime of a reservation, which is the time limit for all attempts, plus the total
-// timeout of a stream, plus a minute of slack.
+// LongestRequestMs returns the lifetime of a reservation: the time limit for all attempts, plus the total timeout of
+// a stream, plus a minute of slack.
 func (c *Config) LongestRequestMs(t *Tier) uint64 {
 	return c.RequestMsOf(t) + c.TimeoutsOf(t).TotalMs + 60_000
 }

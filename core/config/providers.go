@@ -84,7 +84,7 @@ func (p *parser) resolve() {
 	p.source = source
 }
 
-// baseURL sets a provider's base URL. source names the URL's origin for error messages, which is the variable or the
+// baseURL sets a provider's base URL. source names where the URL comes from, for error messages: the variable or the
 // catalog.
 func (p *parser) baseURL(provider *Provider, d *declaration) (source string) {
 	if url := p.variable(d.baseURLEnv); url != "" {

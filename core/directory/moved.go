@@ -7,8 +7,8 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// justMoved is the value of a project's mark if KV does not have any of its values yet, including its policy. It
-// sorts before all keys.
+// justMoved is the value of a project's rowRepublish row if KV has none of the project's values yet, not even its
+// policy. It sorts before all keys.
 const justMoved = "+"
 
 // RepublishLoaded marks all projects among the rows that a command writes. It is for documents that were moved here
@@ -41,8 +41,8 @@ func MovedChain(row abi.Row) (project string, ok bool) {
 	return project, ok && found
 }
 
-// MovePending reports whether a row is work that the Directory still has to do, which is a delivery or a project
-// whose keys have to be published.
+// MovePending reports whether a row is work that the Directory still has to do: a delivery, or a project whose keys
+// have to be published.
 func MovePending(row abi.Row) bool {
 	return strings.HasPrefix(row.Key, abi.OutboxPrefix) || strings.HasPrefix(row.Key, rowRepublish)
 }

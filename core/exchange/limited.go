@@ -37,8 +37,8 @@ func (x *exchange) rateLimited(answer *keymeter.AdmitReply) refusal {
 			l.Spent, l.ResetMs = true, (l.ResetMs+calendar.DayMs/2)/calendar.DayMs*calendar.DayMs
 			return refusal{limit: x.ofKey(l)}
 		}
-		// Tokens count until the end of the second in which they are one minute old. This is slightly longer than the
-		// longest Retry-After.
+		// Tokens count until the end of the second in which they turn one minute old. This is slightly longer than
+		// the longest Retry-After.
 		return refusal{retryMs: min(answer.RetryMs, maxWaitMs), limit: x.ofKey(l)}
 	}
 	return refusal{retryMs: min(answer.RetryMs, maxWaitMs)}
@@ -64,7 +64,7 @@ func (x *exchange) ofKey(l *api.Limit) *api.Limit {
 }
 
 // overBudget returns the refusal for a request that the project's budget does not cover. needed is the smallest
-// reservation that the request accepts. Only callers that may see the project's usage get amounts, because the usage
+// reservation that would be enough. Only callers that may see the project's usage get amounts, because its usage
 // reveals the same figures.
 func (x *exchange) overBudget(b *budgetRequest, needed money.Pico) refusal {
 	words := [...]string{calendar.Monthly: "month", calendar.Weekly: "week", calendar.Daily: "day"}
@@ -104,7 +104,7 @@ func (x *exchange) completeLimit(l *api.Limit) {
 // anyOperator names who can raise the limits of a project that has no contact.
 const anyOperator = "the operator of this gateway"
 
-// notePeriod keeps the budget figures in the reply to a Grant.
+// notePeriod stores the budget figures from the reply to a Grant.
 func (b *budgetRequest) notePeriod(reply *ledger.GrantReply) {
 	b.spent, b.told, b.budgetPico, b.spentPico = reply.Spent, reply.Told, reply.BudgetPico, reply.SpentPico
 	b.period = max(b.period, reply.Period) // the next period may have begun

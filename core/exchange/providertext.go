@@ -9,15 +9,15 @@ import (
 )
 
 // maxRecordedText is the maximum length in bytes of a provider's message in a record. maxCheckedText is the maximum
-// length of the original message. A longer message is not recorded, because its end may belong to a secret.
+// length of the original message. A longer message is not recorded, because cutting it could split a secret.
 const (
 	maxRecordedText = 500
 	maxCheckedText  = 64 << 10
 )
 
 // recordedText returns the part of a provider's error message that the record contains. It is empty unless the
-// project records these messages. Secrets and personal data are redacted before the text is cut. They are redacted
-// again after control characters have been replaced, because these may have hidden some.
+// project records these messages. Secrets and personal data are redacted before the text is cut. After control
+// characters have been replaced, the text is redacted again, because they may have hidden a secret.
 func (x *exchange) recordedText(message jsontext.Escaped) string {
 	if !x.s.record.RecordProviderErrors || len(message) > maxCheckedText || x.hasProviderSecret(message.Plain()) {
 		return ""

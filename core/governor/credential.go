@@ -86,8 +86,8 @@ func isBlank(password []byte) bool {
 	return isPlaceholder(password) || isNameOfPassword(password) || containsFold(password, "password")
 }
 
-// userOption looks for the password after curl's option for a user name and password, which is the word [start, end).
-// In other programs the same option means something else. Source: https://curl.se/docs/manpage.html#-u
+// userOption looks for the password after curl's option for a user name and password. The option is the word at
+// [start, end). In other programs, it means something else. Source: https://curl.se/docs/manpage.html#-u
 func (s *Scanner) userOption(v *view, start, end int) (next int, ok bool) {
 	if s.since(aboutCommand, start) > nearCommand || !isUserOption(v.text[start:end]) {
 		return 0, false

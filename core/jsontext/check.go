@@ -126,8 +126,8 @@ func (s *scanner) space() {
 	}
 }
 
-// value reads a scalar or the start of an array or object. opened means that a value comes next, which is an element
-// or the value of a field whose key has been read.
+// value reads a scalar or the start of an array or object. opened means that a value comes next: an element, or the
+// value of a field whose key has been read.
 func (s *scanner) value() (opened bool, p Problem) {
 	switch c := s.peek(); {
 	case c == '"':

@@ -69,8 +69,8 @@ var families = [...]struct {
 // unknown is the family for unknown names.
 var unknown wire.Family
 
-// For returns the wire family with a name from the catalog. The mock provider has no family, because the core answers
-// its requests itself.
+// For returns the wire family with the given name, as in the catalog. The mock provider has no family, because the
+// core answers its requests itself.
 func For(name string) (f *wire.Family, ok bool) {
 	for i := range families {
 		if families[i].name == name {

@@ -13,7 +13,7 @@ import (
 // ErrAmbiguous means that a name is not unique.
 var ErrAmbiguous = errors.New("the name is not unique; use the ID")
 
-// FindProject returns the project with an ID (proj_…) or a name. If several have the same name but only one is
+// FindProject returns the project with the given ID (proj_…) or name. If several have the same name but only one is
 // active, it returns the active one.
 func (c *Client) FindProject(ctx context.Context, ref string) (Project, error) {
 	if strings.HasPrefix(ref, "proj_") {
@@ -56,7 +56,7 @@ func PickProject(all []Project, name string) (Project, error) {
 	return found[0], nil
 }
 
-// FindKey returns the key of a project with an ID (key_…) or a name. It ignores rotated keys, because their
+// FindKey returns a project's key with the given ID (key_…) or name. It ignores rotated keys, because their
 // successors have the same name.
 func (c *Client) FindKey(ctx context.Context, projectID, ref string) (Key, error) {
 	if strings.HasPrefix(ref, "key_") {

@@ -1,6 +1,6 @@
 // Package settings reads the configuration of a self-hosted server from command-line flags, environment variables and
-// a YAML file, in this order of precedence. Every value is validated. An error names the flag, the variable or the
-// line in the file, the value unless it is secret, and the allowed form.
+// a YAML file, in this order of precedence. Every value is validated. An error names the flag, variable or line of
+// the file, the allowed form and, unless it is secret, the value.
 package settings
 
 import (
@@ -28,8 +28,7 @@ type Source struct {
 	Flags map[string]string
 	// Environ is the environment, in the form of os.Environ. Empty values count as not set.
 	Environ []string
-	// File is the path of the YAML file. If it is empty, the variable POSTERN_CONFIG applies; otherwise there is no
-	// file.
+	// File is the path of the YAML file. If it is empty, POSTERN_CONFIG names the file. Neither is required.
 	File string
 	// Logger creates the logger for the configured level (debug, info, warn or error) and format (json or text). The
 	// default writes to standard error.
@@ -50,7 +49,7 @@ func Load(s Source) (server.Config, error) {
 		s.Logger = logger
 	}
 	c.Log = s.Logger(orDefault(values, "POSTERN_LOG_LEVEL"), orDefault(values, "POSTERN_LOG_FORMAT"))
-	if len(l.problems) == 0 { // otherwise, these would often just follow from the other problems
+	if len(l.problems) == 0 { // otherwise, checkTogether would often just report consequences
 		l.checkTogether(&c)
 	}
 	return c, errors.Join(l.problems...)
@@ -149,7 +148,7 @@ func (l *loader) fromFile(f value) value {
 	return value{trimmed, f.place}
 }
 
-// reason returns an error of the file system without the path, which the message already contains.
+// reason returns a file system error without the path, which the message already contains.
 func reason(err error) string {
 	var path *os.PathError
 	if errors.As(err, &path) {
@@ -158,12 +157,12 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// serviceLink matches the variables that Kubernetes sets in every container for each Service, such as one with the name
-// postern: https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables
+// serviceLink matches the variables that Kubernetes sets in every container for a Service whose name is postern or
+// starts with postern-: https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables
 var serviceLink = regexp.MustCompile(`^POSTERN_([A-Z0-9_]+_)?(SERVICE_HOST=.*|SERVICE_PORT(_[A-Z0-9_]+)?=[0-9]+|PORT(_[0-9]+_(TCP|UDP|SCTP))?=(tcp|udp|sctp)://.*|PORT_[0-9]+_(TCP|UDP|SCTP)_(PROTO|PORT|ADDR)=.*)$`)
 
-// checkNames reports names that are not variables. Variables of the environment that do not start with POSTERN_ belong to
-// other programs.
+// checkNames reports unknown variables. Environment variables that do not start with POSTERN_ belong to other
+// programs.
 func (l *loader) checkNames() {
 	for i, layer := range l.layers {
 		for _, name := range slices.Sorted(maps.Keys(layer)) {
@@ -232,7 +231,7 @@ func orDefault(values map[string]value, name string) string {
 	return find(name).Default
 }
 
-// logger returns the default of Source.Logger.
+// logger is the default for Source.Logger.
 func logger(level, format string) *slog.Logger {
 	options := &slog.HandlerOptions{Level: logLevels[level]}
 	if format == "text" {

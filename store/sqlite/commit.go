@@ -26,7 +26,7 @@ func (s *Store) commitGroups() {
 	}
 }
 
-// next takes the open group, or nil if it is empty.
+// next takes the open group. It returns nil if the group is empty.
 func (s *Store) next() (g *group, closed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,8 +79,8 @@ func (s *Store) finish(g *group, err error) {
 	close(g.done)
 }
 
-// drop invalidates an object's rows in memory after a failed group, so commands read them from the database again.
-// before is the alarm in the database.
+// drop invalidates an object's rows in memory after a group has failed, so that commands read them from the database
+// again. before is the alarm in the database.
 func (s *Store) drop(e *entry, before uint64) {
 	if c := s.open.changes[e]; c != nil {
 		c.dropped = true

@@ -122,7 +122,7 @@ func responsesUsage(a *answer) raw {
 		"total_tokens", a.input()+a.output())
 }
 
-// responsesObject returns the response object with a status.
+// responsesObject returns the response object with the given status.
 func responsesObject(a *answer, status string, output []raw) raw {
 	var usageObject, incomplete, failed any
 	if status == "completed" || status == "incomplete" {

@@ -1,5 +1,5 @@
-// Package root writes the response to GET /, which contains the product's name, its version and its addresses. The
-// response is JSON or an HTML page.
+// Package root writes the response to GET /, which contains the product's name and version, and the addresses of the
+// deployment. The response is JSON or an HTML page.
 package root
 
 import (

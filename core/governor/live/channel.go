@@ -12,7 +12,7 @@ import (
 type channel struct {
 	kind   chat.DeltaKind // DeltaText, DeltaRefusal, DeltaThinking or DeltaArgs
 	choice uint64         // choice of the deltas
-	index  uint64         // index of the deltas, which is a tool call's
+	index  uint64         // index of the deltas, if they belong to a tool call
 	place  uint64         // in passed-through events: distinguishes channels of the same kind
 	item   []byte         // in passed-through events of the Responses dialect: the item's ID, as JSON
 

@@ -266,9 +266,8 @@ func textOf(parts []chat.Part) jsontext.Escaped {
 	return jsontext.Escaped(all)
 }
 
-// callName returns the name of the call that a result belongs to, which is the last earlier call with that ID. at is
-// the index of the result's message. If there is no such call, it returns the ID, so that the API's error message
-// names it.
+// callName returns the name of the call that a result belongs to: the last earlier call with that ID. at is the index
+// of the result's message. If there is no such call, it returns the ID, so that the API's error message names it.
 func (w *writer) callName(at int, id jsontext.Escaped) jsontext.Escaped {
 	for i := at - 1; i >= 0; i-- {
 		parts := w.messages[i].Parts

@@ -17,7 +17,7 @@ const (
 )
 
 // endedShift divides wire.State.Flags. The bits below it mark candidates that have started, and the other bits mark
-// candidates that have ended. wire.State.Block has the number of function calls per candidate, with callBits for
+// candidates that have ended. wire.State.Block has the number of function calls of each candidate, in callBits bits
 // each.
 const endedShift = maxCandidates
 
@@ -25,9 +25,9 @@ const endedShift = maxCandidates
 // candidate's finishReason ends the stream and has the final usageMetadata.
 //
 // A function call's thoughtSignature becomes a DeltaSignature before its DeltaTool. After folding, it is the
-// signature of the Thinking part before the call. That part's text is empty if the model showed none. The request
-// writer takes the signature from there. Signatures of text are dropped, because the API does not need them and they
-// would end responses with an empty Thinking part.
+// signature of the Thinking part before the call. That part's text is empty if the model showed no thoughts. The
+// request writer takes the signature from there. Signatures of text are dropped, because the API does not need them
+// and they would add an empty Thinking part at the end of responses.
 func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]chat.Delta, bool) {
 	var c chunk
 	if !root.IsObject() {
@@ -182,5 +182,5 @@ func functionCall(s *wire.State, c *chunk, choice uint64, v gjson.Result, out []
 		chat.Delta{Kind: chat.DeltaArgs, Choice: choice, Index: index, Text: args})
 }
 
-// calls returns a candidate's number of function calls so far.
+// calls returns the number of a candidate's function calls so far.
 func calls(s *wire.State, choice uint64) uint64 { return s.Block >> (choice * callBits) & maxCalls }
