@@ -21,8 +21,8 @@ const checkpointVersion = "postern-checkpoint-1"
 
 // Reasons for a checkpoint.
 const (
-	Daily  = "daily"  // at most one per chain and day, if the chain has grown
-	Export = "export" // an export reached entries that no checkpoint covered; at most one per chain and minute
+	Daily  = "daily"  // at most one per chain per day, if the chain has grown
+	Export = "export" // an export reached entries that no checkpoint covered; at most one per chain per minute
 	Prune  = "prune"  // the entries up to Seq are about to be deleted
 )
 

@@ -6,12 +6,12 @@ import { stop } from './process.mjs'
 import { Tally } from './tally.mjs'
 import { serve } from './workerd.mjs'
 
-// The default plan admits ten requests per second and key, so this many keys allow more requests than any contender
+// The default plan admits ten requests per second per key, so this many keys allow more requests than any contender
 // serves.
 const MOST_KEYS = 64
 
 /**
- * One contender: a function that runs a round. name is part of its prompts. keys, by default the project's, are used in
+ * Runs rounds of load against one Worker. name is part of the prompts. keys, by default the project's, are used in
  * turn.
  */
 export class Contender {

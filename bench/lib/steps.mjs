@@ -1,4 +1,4 @@
-// The core's own cost, measured as steps on one instance in Node's V8, with the Worker's encoding.
+// Measures the core alone: steps on one instance in Node's V8, called through the Worker's Engine.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Engine } from '../../worker/gateway/src/engine.ts'
@@ -47,7 +47,7 @@ function chat(bytes) {
   return JSON.stringify({ messages, quality: 'balanced', temperature: 0.5 })
 }
 
-/** Milliseconds per call of work, as the mean of a short round. */
+/** Milliseconds per call of work, averaged over a short round. */
 function round(work) {
   const start = performance.now()
   let calls = 0
@@ -67,7 +67,7 @@ export function steps(key) {
     ['step, body of 1 MB', 1e6, 1.5],
   ]) {
     const engine = newEngine()
-    const state = head(engine, key).state.slice() // a view of the core's memory until the next step
+    const state = head(engine, key).state.slice() // copied, because the original is valid only until the next step
     const text = chat(bytes)
     const event = { kind: EVENT_BODY, id: BODY_ID, code: 0, headers: [], data: new TextEncoder().encode(text) }
     const ours = () => engine.step(NOW_MS, NOTHING, state, NOTHING, NOTHING, event)
@@ -94,7 +94,7 @@ export function memory(key) {
   const engine = newEngine()
   const data = new TextEncoder().encode(chat(100))
   const exchange = () => {
-    const state = head(engine, key).state.slice() // a view of the core's memory until the next step
+    const state = head(engine, key).state.slice() // copied, because the original is valid only until the next step
     engine.step(NOW_MS, NOTHING, state, NOTHING, NOTHING, { kind: EVENT_BODY, id: BODY_ID, code: 0, headers: [], data })
   }
   for (let i = 0; i < 1000; i++) exchange()

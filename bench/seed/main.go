@@ -1,4 +1,4 @@
-// Command seed prints projects with their gateway keys as JSON, and the commands and KV rows with which the control plane
+// Command seed prints projects as JSON: their gateway keys, and the commands and KV rows with which the control plane
 // would create them.
 package main
 
@@ -32,8 +32,8 @@ type tenant struct {
 	cache      doc.CacheScope
 }
 
-// tenants are the projects. The default plan admits ten requests per second and key, so its throughput needs many keys. Second keys
-// fill caches.
+// tenants are the projects. The default plan admits ten requests per second per key, so measuring its throughput
+// takes many keys. The second keys of colo and global fill the caches.
 var tenants = []tenant{
 	{name: "bench", plan: lending, keys: 1},
 	{name: "governed", plan: lending, keys: 1, governor: true},

@@ -102,7 +102,7 @@ func (e *export) keyLines(after string, limit int) (lines [][]byte, next string,
 const chunkCursor = "x"
 
 // requestLines returns requests. The ledger has the newest batches of served requests, and at most 20 refused
-// requests per minute and key.
+// requests per key per minute.
 func (e *export) requestLines(after string, limit int) (lines [][]byte, next string, err error) {
 	number, unserved := strings.CutPrefix(after, chunkCursor)
 	before := uint64(0)

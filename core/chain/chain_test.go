@@ -96,7 +96,7 @@ func TestVectorsByTheDescription(t *testing.T) {
 	}
 }
 
-// Every field is part of the hash, and no two fields hash the same as a single field.
+// Every field is part of the hash, and moving a byte from one field to the next changes the hash.
 func TestEveryFieldIsHashed(t *testing.T) {
 	e := chain.Append(id, nil, 1000, "key.create", []byte("{}"))
 	for name, other := range map[string]chain.Entry{
@@ -214,7 +214,7 @@ func TestPagesAndPruning(t *testing.T) {
 	}
 }
 
-// A page with large payloads is limited in bytes and still makes progress.
+// A page with large payloads is limited in bytes, but always has at least one entry.
 func TestPageOfLargePayloads(t *testing.T) {
 	o := object(t)
 	for range 10 {

@@ -220,7 +220,7 @@ func TestOneRowPerRuleAndMinute(t *testing.T) {
 	}
 }
 
-// TestFloodOfRules checks the effects of a flood of violations: at most 65 rows per key and minute, a meter below 32
+// TestFloodOfRules checks the effects of a flood of violations: at most 65 rows per key per minute, a meter below 32
 // KiB, and every finding counted.
 func TestFloodOfRules(t *testing.T) {
 	r := newReporter(t, "wide")

@@ -14,7 +14,7 @@ const named = (page, label) => dialogOf(page).getByRole('list', { name: label, e
 const pick = (page, name) => page.getByRole('checkbox', { name: `Select ${name}`, exact: true })
 const pickAll = (page) => page.getByRole('checkbox', { name: 'Select all shown' })
 
-/** A project with keys with these names, created a few at a time. */
+/** A project whose keys have these names. They are created a few at a time. */
 async function projectWith(names) {
   const project = await service.project({ name: 'Many' })
   const keys = []
@@ -102,7 +102,7 @@ journey(
     assert.equal(await named(page, 'Deactivated').getByRole('listitem').count(), 101)
     await close(page)
     await selected(page, '3 keys selected')
-    // The response for the third key was lost, but the key is deactivated.
+    // The response for key 70 was lost, but the key is deactivated.
     await run(page, 'Deactivate 2', 'keys')
     await report(page, '2 keys deactivated.')
     await close(page)

@@ -135,7 +135,7 @@ func TestInjectedBugsOfIdempotencyAreFound(t *testing.T) {
 		}
 	}
 	marking := post("a stream", "/v1/messages", streaming(bodyFor("poet", messages)), alphabet{"stream": {streamed(anthropicStream)}}, allow("poet"), withHeaders(header("idempotency-key", "i1")))
-	marking.tamper = func(e *abi.Event, out *abi.StepOutput) { // sends the provider's mark at once
+	marking.tamper = func(e *abi.Event, out *abi.StepOutput) { // sends the provider's end mark at once
 		if bytes.Contains(e.Data, []byte("message_stop")) && e.Kind == abi.EventChunk {
 			out.Actions = append(out.Actions, abi.Action{Kind: abi.ActionSend, Body: []abi.Part{{Data: e.Data}}})
 		}

@@ -17,23 +17,23 @@ package fakeprovider
 //	broken       sends half, then resets the connection
 //	wrong-type   200 with an HTML page
 //	huge         12 MiB of zero bytes
-//	endless      content until the client disconnects (a whole response: white space)
+//	endless      content until the client disconnects (white space in a non-streaming response)
 //	no-usage     a valid response without usage
-//	truncated    half of a whole response, with a matching length; for a stream the same as cut
+//	truncated    half of a non-streaming response, with a matching length; for streams, the same as cut
 //	bytewise     flushes each byte separately
 //
-// Kinds for streams. A non-streaming response is valid with these:
+// Kinds for streams. They leave non-streaming responses valid:
 //
 //	cut          half of the events, then a clean end
 //	malformed    half of the events, one with invalid JSON, then the rest
-//	corrupt      as malformed, but a frame of an event stream has a wrong checksum instead
+//	corrupt      like malformed, but a frame of an event stream has a wrong checksum instead
 //	error-event  half of the events, then the family's error event
 //	error-first  the error event before anything else
 //	error-head   the events before any content, then the error event
 //	slow         DelayMs between events (default 200)
 //	comment      everything the framing allows: byte order mark, comments, unknown fields, CRLF, data on several lines
-//	json         a whole response instead of a stream
-//	burst        all events in one piece, as behind a proxy that buffers
+//	json         a non-streaming response instead of a stream
+//	burst        all events in one piece, as from a buffering proxy
 //	chatter      only comments, until the client disconnects
 //	no-done      everything except the end marker
 //	huge-event   one event with 3 MB of text
@@ -43,14 +43,14 @@ type Behavior struct {
 	Headers map[string]string `json:"headers,omitempty"`
 	// Body replaces the body of a non-streaming response or the entire stream. It is sent unchanged.
 	Body string `json:"body,omitempty"`
-	// Text is the text of the response; empty: the default.
+	// Text replaces the default text of the response.
 	Text string `json:"text,omitempty"`
 
 	Family  string `json:"family,omitempty"`  // only for requests of this family (or "embeddings"); empty: any
-	DelayMs int    `json:"delayMs,omitempty"` // delay between events; 0: 0 to 2 for the first events, then none; negative: none
+	DelayMs int    `json:"delayMs,omitempty"` // delay between events; negative: none; 0: the kind's default, usually 0 to 2 at first, then none
 	Chunks  int    `json:"chunks,omitempty"`  // number of text pieces in a stream; 0: the default
 	Pause   bool   `json:"pause,omitempty"`   // after half of a stream's events, wait for Release
-	Finish  string `json:"finish,omitempty"`  // finish reason: stop, tools, length, filter; empty: the default
+	Finish  string `json:"finish,omitempty"`  // finish reason (stop, tools, length, filter); empty: the default
 
 	rules []Rule // of the session
 }
@@ -58,7 +58,7 @@ type Behavior struct {
 const (
 	defaultLateMs = 500
 	defaultSlowMs = 200
-	unevenEvents  = 100 // the first events, with a delay of 0 to 2 ms
+	unevenEvents  = 100 // at the start of a stream, this many events have a delay of 0 to 2 ms
 	hugeEventLen  = 3_000_000
 )
 

@@ -1,4 +1,4 @@
-// The code blocks of documents, and how their commands and programs run.
+// Finds code blocks in documents, runs their commands, and compares their output.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -11,7 +11,7 @@ export const ADDRESS = 'http://127.0.0.1:8787'
 
 export const run = promisify(execFile)
 
-/** The first code block of a document in a language that contains a text. */
+/** A document's first code block that is in the given language and contains the given text. */
 export function block(document, language, containing) {
   const text = readFileSync(join(ROOT, document), 'utf8')
   const found = [...text.matchAll(/```(\w+)\n(.*?)```/gs)].find(([, name, code]) => {
@@ -27,7 +27,7 @@ export async function shell(commands, env, cwd = ROOT) {
   return stdout
 }
 
-/** Fails if a Python program does not compile. The tests do not have the SDKs' Python packages. */
+/** Fails if a Python program does not compile. Running it would need the SDKs' Python packages. */
 export async function compilePython(program) {
   await run('python3', ['-c', 'import sys; compile(sys.argv[1], "program", "exec")', program])
 }
@@ -39,7 +39,7 @@ export function shape(value) {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, shape(member)]))
 }
 
-/** Compares a completion with the one that a document shows. IDs and times differ. */
+/** Compares a completion with the one that a document shows. IDs and times may differ. */
 export function sameCompletion(actual, shown) {
   assert.deepEqual(shape(actual), shape(shown))
   assert.deepEqual(actual.choices, shown.choices)

@@ -7,8 +7,8 @@ import (
 )
 
 // worldCatalog is a small catalog. The last four of its plans lend. It has three wire families, a model on three
-// APIs, and a target without credentials at the end of the cheap tier. There are an expensive model, two models with
-// service tiers, a model with a small context, and a free model.
+// APIs, and a target without credentials at the end of the cheap tier. It also has an expensive model, two models
+// with service tiers, a model with a small context, and a free model.
 const worldCatalog = `{"version":"world","defaultPlan":"open",
 "plans":[
  {"name":"open","perSecond":0,"perDay":0,"concurrent":1000,"governor":true,"budget":"100"},

@@ -27,16 +27,16 @@ func (x *exchange) idemID() idemID { return idemID{x.key, x.item.Idem} }
 
 func (x *exchange) meterClock() uint64 { return x.w.object(abi.ClassKeyMeter, x.key.hash).clock() }
 
-// noteSettle records whether a settlement frees the idempotency key.
+// noteSettle records whether a settlement frees the idempotency key or has a response too long to be replayed.
 func (x *exchange) noteSettle(command []byte) {
 	s := keymeter.Open(command).(*keymeter.Settle)
 	x.history.idem.oversized = x.history.idem.oversized || s.Oversized
 	x.history.idem.freed = x.history.idem.freed || s.Idempotency != "" && len(s.Answer) == 0 && !s.Oversized
 }
 
-// checkFirstFetch checks that an idempotency key is dispatched at most once. The exceptions are that the previous
-// exchange failed, that its record has expired, or that the caller asks to run it again. A rerun must not start
-// before the previous exchange is presumed dead.
+// checkFirstFetch checks that at most one exchange is dispatched under an idempotency key. The exceptions are that
+// the previous exchange failed, that its record has expired, or that the caller asks to run it again. A rerun must
+// not start while the previous exchange may still be in progress, or after it was acknowledged.
 func (x *exchange) checkFirstFetch() {
 	w := x.w
 	if x.item.Idem == "" || !x.request.completion || len(x.history.fetches) > 0 {
@@ -67,8 +67,8 @@ func (x *exchange) acknowledged(by *exchange) bool {
 		!s.faulty && !s.failed
 }
 
-// checkConflict checks I11 for a 409. The previous exchange must be in progress or have no outcome. The outcome of an
-// acknowledged exchange is never unknown, because its response is replayed.
+// checkConflict checks I11 for a 409. The previous exchange must not be acknowledged, unless its response is too long
+// to be replayed. An outcome is unknown only if a request with the key was lost or a clock jumped.
 func (x *exchange) checkConflict() {
 	before := x.history.idem.before
 	if before != nil && before.acknowledged(x) && before == x.w.dispatched[x.idemID()] && !before.history.idem.oversized {
@@ -84,8 +84,8 @@ func (x *exchange) checkConflict() {
 	x.justified(lost || x.key.jumped > 0, "no request with its idempotency key was lost")
 }
 
-// addRepeats adds repeats of requests with idempotency keys after their reservations have expired. Some of them run
-// again. It draws from its own seeds, so the rest of a plan does not change.
+// addRepeats repeats requests with idempotency keys up to 15 minutes later, when their reservations may have expired.
+// Some of the repeats ask to run again. addRepeats draws from its own seeds, so the rest of a plan does not change.
 func (g *generator) addRepeats() {
 	for _, it := range slices.Clone(g.p.Items) {
 		r := fork(it.Seed, 4711)
@@ -107,7 +107,7 @@ func (g *generator) addRepeats() {
 	}
 }
 
-// idempotencyDefects are bugs about idempotency keys (see defects).
+// idempotencyDefects are bugs in the handling of idempotency keys.
 var idempotencyDefects = []injected{
 	{"an expired idempotency key is forgotten", "idempotency", func() defect {
 		return defect{before: func(o *object, command []byte) bool {

@@ -42,7 +42,7 @@ var rareDefects = map[string]uint64{
 	"a lease outlives a jump back of its isolate's clock":     1130,
 }
 
-// leaseDefects are bugs about leases (see defects).
+// leaseDefects are bugs in the handling of leases.
 var leaseDefects = []injected{
 	{"a change is acknowledged while a lease contradicts it", "I4", func() defect {
 		return defect{after: func(o *object, command, reply []byte) []byte {

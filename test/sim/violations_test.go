@@ -156,7 +156,7 @@ func absorbedAgain(command []byte) []byte {
 	return batch.Encode()
 }
 
-// violationDefects are bugs about violations (see defects).
+// violationDefects are bugs in the handling of violations.
 var violationDefects = []injected{
 	{"a meter forgets violations", "I14 listed", func() defect {
 		return defect{before: func(o *object, command []byte) bool {

@@ -12,7 +12,7 @@ import (
 
 const target = "docs/clients/reference/go.md"
 
-// sections are the page's subjects in order, and their files.
+// sections are the page's sections in order, with their files.
 var sections = []section{
 	{"Client and options", []string{"client.go", "settings.go", "options.go", "hooks.go", "log.go", "ptr.go"}},
 	{"Completions", []string{"ai.go", "message.go", "tools.go", "embed.go", "chat.go", "structured.go", "jsonstream.go", "schema.go", "counttokens.go"}},

@@ -29,8 +29,8 @@ Results are frozen dataclasses. Their `raw` is the JSON object as it arrived, wi
 library does not know. Times are texts in RFC 3339, in UTC.
 """
 
-# The page's subjects in order: names by module, or all classes of a module, and the parts of types.py, identified by
-# the comment before them.
+# The page's sections in order: title, names by module (all classes if no name is listed), and parts of types.py, each
+# identified by the comment before it.
 SECTIONS: list[tuple[str, dict[str, list[str]], list[str]]] = [
     (
         "Client and options",

@@ -8,7 +8,7 @@ import { failuresOfWebhook, webhookCases } from './webhook-cases.mjs'
 const AT_ONCE = 5 // most cases wait for a server, a timeout or a closed connection
 const [server, module] = process.argv.slice(2)
 const loaded = await import(module)
-const { Postern, verifyWebhook } = loaded.Postern ? loaded : loaded.default // of CommonJS
+const { Postern, verifyWebhook } = loaded.Postern ? loaded : loaded.default // a CommonJS module
 const failures = {}
 const cases = allCases()
 const left = [...cases]

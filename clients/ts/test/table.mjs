@@ -18,7 +18,7 @@ export function allCases() {
 
 let lastId = 0
 
-/** Runs a case and returns where it fails, as strings. */
+/** Runs a case and describes its failures, one string each. */
 export async function failuresOf(given, { Postern, server }) {
   const run = new CaseRun(given, { Postern, server })
   return run.failures()

@@ -7,7 +7,7 @@ export const webhookCases = JSON.parse(
   readFileSync(new URL('../../../testdata/webhooks.json', import.meta.url), 'utf8'),
 )
 
-/** Runs with another clock, one run at a time. */
+/** Runs a function with the clock stopped at ms. Runs must not overlap. */
 export async function at(ms, run) {
   const { now } = Date
   Date.now = () => ms
@@ -18,7 +18,7 @@ export async function at(ms, run) {
   }
 }
 
-/** Runs a case and returns where it fails, as strings. */
+/** Runs a case and describes its failures, one string each. */
 export async function failuresOfWebhook({ nowMs, body, headers, secrets, toleranceMs, expect }, verifyWebhook) {
   const secret = secrets.length === 1 ? secrets[0] : secrets
   const result = await at(nowMs, () =>

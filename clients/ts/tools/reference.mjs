@@ -11,8 +11,8 @@ const PAGE = 'docs/clients/reference/typescript.md'
 const ROOT = join(import.meta.dirname, '../../..')
 
 /**
- * The page's subjects in order: the entry point of the package, and the files that declare its names. The entry point
- * `adapter` is not meant for programs.
+ * The page's sections in order: title, entry point of the package, and the files that declare its names. The entry
+ * point `adapter` is left out, because only Postern's own adapters use it.
  */
 const SECTIONS = [
   ['Client and options', 'index', ['client', 'options', 'key', 'hooks', 'log']],
@@ -74,7 +74,7 @@ function methodsOf(members) {
   return found
 }
 
-/** Whether a class member belongs in its code block. That is the case for a field, or a constructor with a comment. */
+/** Whether a member belongs in its class's code block: a field, or a constructor with a comment. */
 function isField({ comment, code: [first] }) {
   if (/^(?:#private|static get \[Symbol)/.test(first)) return false
   return first.startsWith('constructor(') ? comment.length > 0 : !/^(?:\[Symbol\.\w+\]|\w+)(?:<.*>)?\(/.test(first)
