@@ -38,8 +38,8 @@ func (s *Scanner) dottedAddress(v *view, start int) (next int, ok bool) {
 	return s.emit(v, ruleIPv4, start, i)
 }
 
-// inPath reports whether a minus sign, or a decimal number and a separator, comes before i, as in the path of a
-// drawing: "1.52-.87 3.51.98.32".
+// inPath reports whether a minus sign, or a decimal number and a separator, comes before i, as in the path data of an
+// SVG image: "1.52-.87 3.51.98.32".
 func inPath(v *view, i int) bool {
 	switch v.at(i - 1) {
 	case '-':
@@ -78,7 +78,7 @@ func quad(v *view, i int) (part [4]int, end int) {
 	return part, i - 1
 }
 
-// colonAddress looks for an IPv6 or MAC address whose first group is the word [start, end), before a colon.
+// colonAddress looks for an IPv6 or MAC address whose first group is the word [start, end). A colon follows the word.
 func (s *Scanner) colonAddress(v *view, start, end int) (next int, ok bool) {
 	if end-start > 4 || v.run(start, 5, isHex) != end {
 		return 0, false
@@ -111,8 +111,8 @@ func (s *Scanner) ipv6(v *view, start int) (next int, ok bool) {
 }
 
 // groupsOfIPv6 returns the end of eight groups of up to four hexadecimal digits, or of fewer with one "::", and the
-// length of the longest group. The length is 0 if there is no address. The last two groups may be an IPv4 address:
-// ::ffff:192.168.1.20.
+// length of the longest group. The length is 0 if they do not form an address. The last two groups may be an IPv4
+// address: ::ffff:192.168.1.20.
 func groupsOfIPv6(v *view, i int) (end, long int) {
 	groups, gap := 0, false
 	if v.at(i) == ':' {
@@ -151,15 +151,15 @@ func groupsOfIPv6(v *view, i int) (end, long int) {
 	return i, longGroup(groups, long, gap)
 }
 
-// longGroup adjusts the length of the longest group to the number of groups. It returns 0 if the address has too few
-// or too many.
+// longGroup adjusts the length of the longest group to the number of groups. It returns 0 if an address cannot have
+// that number of groups.
 func longGroup(groups, long int, gap bool) int {
 	switch {
 	case groups == 8 == gap || groups == 0:
 		return 0
 	case groups == 1:
 		return 1
-	case gap && groups > 3: // nothing else has that many groups and a gap
+	case gap && groups > 3: // only an address has so many groups and a gap
 		return 4
 	}
 	return long

@@ -52,7 +52,7 @@ func BenchmarkScanKeywords(b *testing.B) {
 }
 
 // BenchmarkSHA256 is the yardstick: scanning 32 KB should cost at most half as much. To compare, turn off the
-// processor's SHA instructions (GODEBUG=cpu.sha=off,cpu.avx2=off), because WebAssembly has none.
+// processor's SHA instructions (GODEBUG=cpu.sha=off,cpu.avx2=off), because WebAssembly has no such instructions.
 func BenchmarkSHA256(b *testing.B) {
 	text := texts(b)["prose"]
 	b.SetBytes(int64(len(text)))

@@ -5,7 +5,8 @@ package governor
 const months = "jan feb mar apr may jun jul aug sep oct nov dec " +
 	"mai okt dez ene abr ago dic gen mag giu lug set ott fev avr jui aou out mei maa mrt maj"
 
-// birthDate looks for a date within a few words, and in the same sentence, after a word about birth that ends at i.
+// birthDate looks for a date a few words after a word about birth, in the same sentence. The word about birth ends at
+// i.
 func (s *Scanner) birthDate(v *view, i int) (next int, ok bool) {
 	for limit := i + 32; i < limit; i++ {
 		b := v.at(i)
@@ -144,7 +145,7 @@ func filler(v *view, i int) int {
 	return i
 }
 
-// month returns the end of the month's name at i, or -1 if there is none. It ignores accents: März, févr., août.
+// month returns the end of the name of a month at i, or -1 if there is none. It ignores accents: März, févr., août.
 func month(v *view, i int) int {
 	var name [3]byte
 	n := 0
@@ -182,7 +183,8 @@ func plainLetter(b byte) byte {
 	return 0
 }
 
-// monthEnd returns end if a name of n letters begins like a month's name, and -1 otherwise.
+// monthEnd returns end if a word of n letters, of which name holds the first three, may be a month. Otherwise, it
+// returns -1.
 func monthEnd(name [3]byte, end, n int) int {
 	if n < 3 || n > 10 {
 		return -1

@@ -20,8 +20,8 @@ func isDigitByte(b byte) bool  { return b-'0' < 10 }
 func isLetterByte(b byte) bool { return b|0x20-'a' < 26 }
 func isAlnum(b byte) bool      { return class[b]&(isLower|isUpper|isDigit) != 0 }
 
-// view is the text that a detector may read. It records reads past its end. The detector's result then depends on
-// bytes that have not arrived, and counts only if the text has ended.
+// view is the text that a detector may read. It records whether the detector read past its end. If so, the detector's
+// result depends on bytes that have not arrived, and counts only if the text has ended.
 type view struct {
 	text []byte
 	tail [tailLength]byte // the last bytes before text, in order; zero where there are none
@@ -80,13 +80,13 @@ func (v *view) closed(i int) bool {
 // after it does not make it part of a finding.
 func isPlain(text []byte, start, end int, kinds uint16) bool {
 	if kinds&isDigit != 0 || end-start >= minToken && (end-start >= minLetters || kinds&(isLower|isUpper) == isLower|isUpper || class[text[start+2]]&isJoint != 0) {
-		return false // letters with a joint after the first two may be a MAC address
+		return false // two letters and a joint may begin a MAC address
 	}
 	if end == len(text) {
 		return true
 	}
 	if text[end] == ':' && end+1 < len(text) && text[end+1] <= ' ' {
-		return true // addresses and tokens do not continue there
+		return true // no address or token continues with a colon and white space
 	}
 	after := class[text[end]]
 	return after&isEnding == 0 && (after&inToken == 0 || kinds&isJoint == 0)

@@ -93,7 +93,7 @@ func separators(text []byte) int {
 // isCommon reports whether a word is like most words: lower case, perhaps with a capital or with dots and dashes, and
 // not in the vocabulary. A short number, perhaps with a point or dash in it, is common too if no other group of
 // digits can follow it. kinds holds the classes of all bytes of the word except the first. The parameter after holds
-// those of the byte that follows it.
+// the classes of the byte that follows the word.
 func isCommon(word []byte, kinds, after uint16) bool {
 	if class[word[0]]&(isLower|isUpper) == 0 {
 		return len(word) < 6 && kinds&^(inWord|isDigit|isHex|isJoint) == 0 && class[word[0]]&isDigit != 0 && after&(joinsDigits|inToken|isEnding) == 0

@@ -86,8 +86,8 @@ func operator(v *view, start, i int, spaced bool) int {
 	return -1
 }
 
-// argument returns the start of the quotes of an argument at i, or -1 if there are none. The argument may have a
-// name: env("SECRET_KEY", default="…"). After a name without quotes, a string that names a secret is a label for
+// argument returns the index of the opening quote of an argument at i, or -1 if there is none. The argument may have
+// a name: env("SECRET_KEY", default="…"). After a name without quotes, a string that names a secret is a label for
 // display: translate(LABEL_PASSWORD, "Password2").
 func argument(v *view, i int, quoted bool) int {
 	if v.has(i, "default=") {
@@ -102,9 +102,10 @@ func argument(v *view, i int, quoted bool) int {
 	return i
 }
 
-// asserted returns the start of the quotes of the string that a getter's result is compared with, or -1 if there is
-// none. The getter's name ends before i: assertThat(app.getToken(), equalTo("…")), expect(app.token).toBe("…"), if
-// (getToken() == "…"). Tests of a page type the value in: find("password").send_keys("…").
+// asserted returns the index of the opening quote of the string that a getter's result is compared with, or -1 if
+// there is none. The getter's name ends before i: assertThat(app.getToken(), equalTo("…")),
+// expect(app.token).toBe("…"), if (getToken() == "…"). Tests of a web page type the value into a field:
+// find("password").send_keys("…").
 func asserted(v *view, i int) int {
 	from := i
 	if v.has(i, "()") {
@@ -154,7 +155,7 @@ func otherwise(v *view, i int) int {
 }
 
 // behindTag returns the start of an element's text, perhaps on the next line, or -1 if the start tag does not end.
-// Its attributes or its end are at i.
+// The start tag's attributes or its end are at i.
 func behindTag(v *view, i int) int {
 	for end := i + 2*maxIndent; i < end; i++ {
 		switch b := v.at(i); {
@@ -228,7 +229,7 @@ func opened(v *view, i int) (from int, quote byte) {
 
 func isQuote(b byte) bool { return oneOf(b, "\"'`") }
 
-// conversions lists the names, in lower case, of functions that only change the type of a string.
+// conversions lists the names, in lower case, of functions that convert or wrap a string.
 var conversions = [...]string{"byte", "bytes", "getbytes", "from", "secretkeyspec", "ivparameterspec", "string", "str", "secretstr", "secretstring", "guardedstring", "fromstring", "plaintext", "unsafeplaintext", "text", "_t", "strdup", "stringptr", "ptr", "valueof", "cstring", "encode", "b64decode", "fromhex", "quote", "trim", "sensitive", "nonsensitive"}
 
 // inCall returns the start of the quoted string that a call at i converts to bytes or to another string type:

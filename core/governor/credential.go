@@ -28,8 +28,8 @@ func isSample(token []byte) bool {
 }
 
 // scheme looks at the value at from. In the header "authorization", the scheme's name and a space may come before the
-// secret. The secret of the Basic scheme, and other values too, may be a user name and password in base64. If so,
-// that is the finding. Otherwise next is where the secret begins, or -1 if there is none. Source: RFC 9110, section
+// secret. The secret of the Basic scheme, and other values too, may be a user name and password in base64. If so, the
+// base64 is the finding. Otherwise next is where the secret begins, or -1 if there is none. Source: RFC 9110, section
 // 11.4; RFC 7617.
 func (s *Scanner) scheme(v *view, from int, subject context) (next int, ok bool) {
 	next = from
@@ -87,7 +87,7 @@ func isBlank(password []byte) bool {
 }
 
 // userOption looks for the password after curl's option for a user name and password. The option is the word at
-// [start, end). In other programs, it means something else. Source: https://curl.se/docs/manpage.html#-u
+// [start, end). Other programs give the option another meaning. Source: https://curl.se/docs/manpage.html#-u
 func (s *Scanner) userOption(v *view, start, end int) (next int, ok bool) {
 	if s.since(aboutCommand, start) > nearCommand || !isUserOption(v.text[start:end]) {
 		return 0, false

@@ -41,8 +41,8 @@ func newMachine(total int) *machine {
 }
 
 // custom searches v for the operator's patterns, from s.customAt up to the index to. Of overlapping matches, the
-// leftmost wins, then the longest, then the first pattern's. If flush is set, a match cannot extend past to. If it is
-// not set, s.customAt is afterwards the offset before which no new match can begin.
+// leftmost wins, then the longest, then the first pattern's. If flush is set, a match cannot extend past to.
+// Otherwise, custom sets s.customAt to the offset before which no new match can begin.
 func (s *Scanner) custom(p *patterns, v *view, to int, flush bool) {
 	for {
 		from := s.customAt - s.base
@@ -66,7 +66,8 @@ func (s *Scanner) custom(p *patterns, v *view, to int, flush bool) {
 }
 
 // matched turns a match that a search has found into a finding. If the match is exempted, it is not a finding. The
-// other patterns are then searched from its start, because one of their matches may begin in it and end after it.
+// search for the other patterns then begins again at its start, because a match of another pattern may begin in it
+// and end after it.
 func (s *Scanner) matched(p *patterns, v *view) {
 	m := s.machine
 	if !m.matched || s.rules.inPlaceholder(v, m.start, m.end) {
@@ -137,8 +138,8 @@ func (m *machine) step(p *patterns, r rune) {
 	}
 }
 
-// reach makes live all threads that the pending ones reach at the index i without another code point. If begin is
-// set, new matches may begin there.
+// reach fills m.live with all threads that the pending ones reach at the index i without another code point. If begin
+// is set, new matches may begin there.
 func (s *Scanner) reach(p *patterns, v *view, i int, begin bool) {
 	m := s.machine
 	m.live.list = m.live.list[:0]

@@ -107,7 +107,7 @@ func describe(text []byte, f Finding) string {
 	return fmt.Sprintf("%s [%d,%d) %q", name, f.Start, f.End, text[f.Start:f.End])
 }
 
-// describeWith is like describeAll, but with the names of lists and patterns.
+// describeWith is like describeAll, but also names lists and patterns.
 func describeWith(rules *Rules, text []byte, all []Finding) string {
 	var out []string
 	p := rules.settings.Policy()
@@ -215,7 +215,7 @@ func compareSplit(t *testing.T, e example, want []Finding, rules *Rules, pieces 
 	}
 }
 
-// resumed returns a copy of a scanner that was restored from its state.
+// resumed returns a scanner restored from the state of s.
 func resumed(t testing.TB, s *Scanner, rules *Rules) *Scanner {
 	state := s.AppendState(nil)
 	next, err := Resume(state, rules)

@@ -1,6 +1,6 @@
 package governor
 
-// maxDER limits the size of a private key in DER. An RSA key of 8,192 bits has 4.7 KB.
+// maxDER limits the size of a private key in DER. An RSA key of 8,192 bits takes 4.7 KB.
 const maxDER = 6000
 
 // minLine is the minimum length of a line of base64 that may continue on the next one. Lines have 64 characters in
@@ -91,7 +91,7 @@ func nextLine(v *view, i int) int {
 	return at
 }
 
-// linesEnd returns the end of the last line of base64 whose first line is [start, end).
+// linesEnd returns the end of the base64 text whose first line is [start, end).
 func linesEnd(v *view, start, end int) int {
 	for from := start; end-from >= minLine && end < start+maxJWT; {
 		next := nextLine(v, end)

@@ -4,9 +4,9 @@ package governor
 const nearDocument = 28
 
 // document looks for the number of a passport, an identity card, a driving license or a taxpayer at the start of a
-// word with digits. A word for the document must come before it, or before or after it if the number begins with a
-// letter. Every authority has its own form of such numbers, and few of them have check digits. Source for passports:
-// ICAO 9303-3, section 4: at most nine characters.
+// word with digits. A word for the document must come before the number. For a passport number that begins with a
+// letter, the word may come after it instead. Every authority has its own format, and few formats have check digits.
+// Source for passports: ICAO 9303-3, section 4: at most nine characters.
 func (s *Scanner) document(v *view, start, end int) (next int, ok bool) {
 	near := 1 << 30
 	if s.base+start-s.lastSeen <= nearDocument {
@@ -43,7 +43,7 @@ func (s *Scanner) document(v *view, start, end int) (next int, ok bool) {
 }
 
 // codeLength returns the end of a code made of groups of letters and digits, and how many of each it has. There is at
-// most one separator between groups. A group after a space has only digits.
+// most one separator between groups. A group after a space begins with a digit or is a single capital.
 func codeLength(v *view, i int) (end, digits, letters int) {
 	for limit := i + 26; i < limit; i++ {
 		switch b := v.at(i); {

@@ -67,7 +67,7 @@ func (s *Scanner) exempt(rule ID, text []byte) (exempt, every bool) {
 }
 
 // continues reports whether the address in [start, end) is only the ASCII part of a longer one: the address in
-// Göran@example.com is not ran@example.com. Zero-width characters join as letters do.
+// Göran@example.com is not ran@example.com. A zero-width character beside the address counts like a letter.
 func continues(v *view, start, end int) bool {
 	var before, after [utf8.UTFMax]byte
 	for i := range utf8.UTFMax {
@@ -110,9 +110,9 @@ func (s *Scanner) covers(e *Exemption, c Category, text []byte) bool {
 	return e.Value == string(text) || c != Secret && isAddress(e.Value) && sameFolded(e.Value, text)
 }
 
-// isAddress reports whether a value is an email address, a host or an IP address. It consists of letters, digits and
-// the punctuation of addresses, with at least one dot, at sign or colon. Secrets can have the same form, so callers
-// use it only for other findings.
+// isAddress reports whether a value is an email address, a host or an IP address. Such a value consists of letters,
+// digits and the punctuation of addresses, with at least one dot, at sign or colon. Secrets can have the same form,
+// so callers use isAddress only for other findings.
 func isAddress(value string) bool {
 	marks := false
 	for i := range len(value) {
@@ -144,7 +144,7 @@ type wholeMatch struct {
 	scanner Scanner
 	all     patterns
 	one     [1]program
-	threads int // as many as the machine has room for
+	threads int // the scanner's machine has room for this many
 }
 
 // matchesWhole reports whether a pattern matches a text from its first to its last byte, regardless of what surrounds

@@ -92,7 +92,7 @@ func TestExemptedFromEveryRule(t *testing.T) {
 	}
 }
 
-// oobar and foo are the programs of these words.
+// oobar and foo are programs that match the words "oobar" and "foo".
 var oobar, foo = wordProgram("oobar"), wordProgram("foo")
 
 func wordProgram(word string) []byte {

@@ -2,8 +2,8 @@ package governor
 
 import "strings"
 
-// foreignWords lists words with letters beyond ASCII that name subjects, each followed by a bar. The scanner's own
-// words are ASCII only, so these are recognized by their first two bytes: see mayBeForeign.
+// foreignWords lists words with letters beyond ASCII that name subjects, each followed by a bar. The scanner reads
+// only ASCII as words, so it recognizes foreign words by their first two bytes: see mayBeForeign.
 var foreignWords = [...]struct {
 	subject context
 	words   string
@@ -41,7 +41,7 @@ func (s *Scanner) foreign(v *view, i int) (next int, ok bool) {
 		return s.birthDate(v, i+len("é"))
 	}
 	if v.has(i, "ña") && !v.has(i-len("ontrase"), "ontrase") {
-		return 0, false // only in contraseña does it mean a password
+		return 0, false // "ña" means a password only in contraseña
 	}
 	for n := range foreignWords {
 		one := &foreignWords[n]

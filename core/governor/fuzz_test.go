@@ -61,7 +61,7 @@ func checkRanges(t *testing.T, text []byte, found []Finding) {
 	}
 }
 
-// FuzzRedact: restoring reverses redacting, whether done once or twice.
+// FuzzRedact: restoring gives back the original text, whether it was redacted once or twice.
 func FuzzRedact(f *testing.F) {
 	seeds(f)
 	rules, p := AllRules(), redactAll()
@@ -72,8 +72,8 @@ func FuzzRedact(f *testing.F) {
 		if restored := r.Restore(nil, redacted); !bytes.Equal(restored, text) {
 			t.Fatalf("%q redacted is %q, restored %q", text, redacted, restored)
 		}
-		// A finding beside a redacted one may become recognizable only now: two groups of digits that were too long
-		// together. Placeholders stay intact, and restoring twice gives the original text.
+		// A finding beside a redacted one may be recognizable only now, such as one of two groups of digits that
+		// together were too long. Placeholders stay intact, and restoring twice gives the original text.
 		again := r.Apply(nil, redacted, p, Input, Scan(redacted, rules, nil))
 		if restored := r.Restore(nil, r.Restore(nil, again)); !bytes.Equal(restored, r.Restore(nil, text)) {
 			t.Fatalf("%q\nredacted %q\nagain    %q\nrestored %q", text, redacted, again, restored)

@@ -130,7 +130,7 @@ func generate(rule, format, damage string, random *rand.Rand) string {
 			return strings.Repeat(alphabets[m[1][0]][:1], length)
 		}
 		text := letters(random, m[1][0], length)
-		if number == 0 && format[0] == '{' { // a joint before a word does not belong to it
+		if number == 0 && format[0] == '{' { // a joint before a word is not part of the word
 			begin := min(2, len(text)) // $N:tail drops the first
 			text = strings.NewReplacer("_", "a", "-", "a", "~", "a").Replace(text[:begin]) + text[begin:]
 		}
@@ -139,7 +139,8 @@ func generate(rule, format, damage string, random *rand.Rand) string {
 	return damaged(rule, format, token, damage, random)
 }
 
-// runLength returns the length of a run: a random one that the format permits, or one that it does not.
+// runLength returns the length of a run. It is a random length that the format permits, or one that the format does
+// not permit if the damage says so.
 func runLength(m []string, damage string, last bool, random *rand.Rand) int {
 	least, _ := strconv.Atoi(m[2])
 	most := least
@@ -157,7 +158,7 @@ func runLength(m []string, damage string, last bool, random *rand.Rand) int {
 	return least + random.IntN(most-least+1)
 }
 
-// damaged gives a token its checksum and does the damage that does not concern its length.
+// damaged gives a token its checksum and applies any damage that runLength has not applied.
 func damaged(rule, format, token, damage string, random *rand.Rand) string {
 	prefix, _, _ := strings.Cut(format, "{")
 	switch damage {

@@ -13,7 +13,7 @@ type identityFormat struct {
 // identities lists the national identifiers. testdata/governor/identities.txt has sources and examples. A shape is
 // strong when the check and the structure together accept fewer than about one random number in a hundred, or when
 // little else has the shape. Groups of three or four digits also occur in rows of numbers, so those shapes need a
-// word.
+// word about the identifier nearby.
 var identities = [...]identityFormat{
 	{"personal.us-ssn", "3-2-4|3 2 4|3.2.4", "9|3-6|5-4|3 6|5 4|3/2/4|2-7", aboutSSN | aboutTax, "", usSSN},
 	{"personal.us-itin", "3-2-4|3 2 4|3.2.4", "9|3-6|5-4|3 6|5 4|3/2/4", aboutSSN | aboutTax, "", usITIN},
@@ -94,7 +94,7 @@ var identities = [...]identityFormat{
 	{"personal.ie-pps", "", "", 0, "", nil},
 }
 
-// identifiers is the set of subjects whose words name one identifier with check digits.
+// identifiers is the set of subjects that each stand for one identifier with check digits.
 const identifiers = aboutSSN | aboutHealth | aboutGermany | aboutNetherlands | aboutPoland | aboutFrance | aboutSweden | aboutDenmark |
 	aboutPortugal | aboutBrazil | aboutIndia | aboutCanada | aboutAustralia | aboutSouthAfrica | aboutTurkey | aboutRomania | aboutKorea |
 	aboutChile | aboutArgentina | aboutCzechia | aboutBulgaria | aboutEstonia | aboutCroatia | aboutIsrael | aboutJapan | aboutAustria |
@@ -130,9 +130,9 @@ func (s *Scanner) identity(v *view, start int, n *number, k int) (next int, ok b
 	return next, ok
 }
 
-// identityAbout tries the identifiers of some subjects, or the strong shapes of all if subjects is 0. If loose is
-// set, identifiers with check digits may have any grouping. wrong reports that one had the form but not the check
-// digits.
+// identityAbout tries the identifiers of the given subjects. If subjects is 0, it tries the strong shapes of all
+// identifiers. If loose is set, identifiers with check digits may have any grouping. wrong is true if the number has
+// the form of one of them but not its check digits.
 func (s *Scanner) identityAbout(v *view, start int, n *number, k int, subjects context, loose bool) (next int, ok, wrong bool) {
 	d := n.digits[:n.total[k]]
 	wanted := uint16(oneStrong)
@@ -200,7 +200,7 @@ func (s *Scanner) countryNumber(v *view, start int) (next int, ok bool) {
 }
 
 // isOther reports whether the first k+1 groups are more likely a time (202611220259 or 1795313530000), years, an
-// amount (130 692 544), or a phone number after the word for it.
+// amount (130 692 544), or a phone number after a word about phones.
 func (s *Scanner) isOther(n *number, k, start int) bool {
 	d := n.digits[:n.total[k]]
 	if k > 0 && len(d) != 10 {

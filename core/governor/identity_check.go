@@ -6,7 +6,7 @@ import (
 	"github.com/postern-ai/postern/core/governor/checksum"
 )
 
-// The checks below take only digits, as many as one of the identifier's shapes has.
+// The checks below receive only digits, and as many as one of the identifier's shapes has.
 
 // two returns the value of two digits.
 //
@@ -26,7 +26,7 @@ func isMonthDay(month, day int) bool {
 	return month >= 1 && month <= 12 && day >= 1 && day <= 31 && (day <= 30 || month != 4 && month != 6 && month != 9 && month != 11) && (month != 2 || day <= 29)
 }
 
-// satisfies reports whether digits have all of a rule's properties, one after the other:
+// satisfies reports whether digits have all the properties that a rule lists:
 //
 //	Y         a date at the start: year, month, day
 //	y         the same date after one digit
@@ -200,8 +200,8 @@ func atSVNR(d []byte) bool {
 	return check == checksum.Digit(d[3]) && month >= 1 && month <= 15 && two(d[4:]) <= 31
 }
 
-// krRRN also accepts the different check digit of foreigners' numbers, whose seventh digit is 5 or more. Since
-// October 2020 the last digits have been random, so such numbers need a word.
+// krRRN also accepts the other check digit that the numbers of foreigners have. Their seventh digit is 5 or more. The
+// last digits of numbers issued since October 2020 are random, so those numbers need a word about them nearby.
 func krRRN(d []byte) bool {
 	check := 11 - checksum.Weighted(d, "2 3 4 5 6 7 8 9 2 3 4 5")%11
 	last := checksum.Digit(d[12])
@@ -258,7 +258,7 @@ func clDigit(d []byte) byte {
 	}
 }
 
-// isKennitala also accepts days plus 40, which companies have.
+// isKennitala also accepts the numbers of companies, in which 40 is added to the day.
 func isKennitala(d []byte) bool {
 	day := two(d)
 	if day > 40 {
@@ -305,7 +305,7 @@ func kwCivil(d []byte) bool {
 func frTax(d []byte) bool { return checksum.Mod(d[:10], 511) == checksum.Mod(d[10:], 1000) }
 
 // luNational checks a person's national number in Luxembourg: date of birth, serial number, and two check digits over
-// the first eleven digits, one of Luhn and one of Verhoeff. Source: https://guichet.public.lu
+// the first eleven digits, one by Luhn's method and one by Verhoeff's. Source: https://guichet.public.lu
 func luNational(d []byte) bool {
 	other := [12]byte{11: d[12]}
 	copy(other[:], d[:11])

@@ -84,7 +84,7 @@ func (s *Scanner) encoded(v *view, start int) (next int, ok bool) {
 	return s.emit(v, ruleJWT, start, end)
 }
 
-// isText reports whether JSON contains no control characters.
+// isText reports whether JSON contains no control characters except white space.
 func isText(json []byte) bool {
 	for _, b := range json {
 		if b < ' ' && !oneOf(b, "\n\r\t") || b == 0x7f {

@@ -73,7 +73,7 @@ func (k *Keywords) step(state int, b byte) int {
 	return int(k.root[b])
 }
 
-// suffix returns a state's fail link. The link leads to a shallower state, which has a smaller number.
+// suffix returns the state that a state's fail link leads to. That state is shallower and has a smaller number.
 func (k *Keywords) suffix(state int) int {
 	if next := u16(k.fail, state); next < state {
 		return next

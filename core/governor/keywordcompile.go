@@ -71,7 +71,8 @@ func link(nodes []trieNode) (order []int) {
 	return order
 }
 
-// failOf returns the node that a byte leads to from a fail link or one of the links after it.
+// failOf follows the fail links from a node until a node has a child for the byte b, and returns that child. If no
+// node has one, failOf returns the root.
 func failOf(nodes []trieNode, from int, b byte) int {
 	for {
 		for _, i := range nodes[from].children {

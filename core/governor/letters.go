@@ -2,13 +2,13 @@ package governor
 
 import "github.com/postern-ai/postern/core/governor/checksum"
 
-// letteredFormat is a national identifier with letters. In a layout, L stands for a letter, U for a capital, D for a
-// digit, ? for a letter or digit, and S for the century sign of a Finnish code. Other characters stand for
-// themselves.
+// letteredFormat is one layout of a national identifier with letters. In a layout, L stands for a letter, U for a
+// capital, D for a digit, ? for a letter or digit, and S for the century sign of a Finnish code. Other characters
+// stand for themselves.
 type letteredFormat struct {
 	rule    string
 	layout  string
-	subject context // a word about it must be nearby; 0 if none is needed
+	subject context // a word about this subject must be nearby; 0 if none is needed
 	check   func(t []byte) bool
 }
 
@@ -115,8 +115,8 @@ func (s *Scanner) lettered(v *view, start, end int) (next int, ok bool) {
 	return 0, false
 }
 
-// read compares the text with the layout and collects its letters and digits in upper case. to is -1 if the text has
-// another layout.
+// read compares the text at i with the layout and collects the text's letters and digits, in upper case. to is -1 if
+// the text does not have the layout.
 func (f *letteredFormat) read(v *view, i int, text *[24]byte) (to, n int) {
 	for j := range len(f.layout) {
 		b := v.at(i + j)
@@ -198,7 +198,7 @@ func esDNI(t []byte) bool {
 // digit. Each digit is multiplied by a weight, and the check digit is computed from the digits of the products.
 // Source: VKVV, section 2 and annex.
 func dePension(t []byte) bool {
-	if !isMonthDay(two(t[4:]), two(t[2:])%50) || !isLetterByte(t[8]) { // plus 50 if the day's numbers ran out
+	if !isMonthDay(two(t[4:]), two(t[2:])%50) || !isLetterByte(t[8]) { // the day is increased by 50 if its numbers ran out
 		return false
 	}
 	letter := t[8] - 'A' + 1
@@ -320,8 +320,8 @@ func frCorsica(t []byte) bool {
 	return t[5] == '2' && t[6] <= 'B' && frNIR(d[:])
 }
 
-// iePPS accepts only the second letters that are in use after the digits: A and B since 2013, H for holders who are
-// not individuals, and T and W for spouses.
+// iePPS accepts a second letter after the digits only if it is in use: A and B since 2013, H for holders who are not
+// individuals, and T and W for spouses.
 func iePPS(t []byte) bool {
 	sum := checksum.Weighted(t[:7], "8 7 6 5 4 3 2")
 	if len(t) == 9 {
@@ -341,8 +341,8 @@ func clRUTK(t []byte) bool {
 	return t[last] == 'K' && clDigit(t[:last]) == 'K'
 }
 
-// gbDriver checks a British driving license number: five letters of the name, with nines after a short one, decade of
-// birth, month (plus 50 for women), day, year, and two initials, with a nine for each missing one. Source:
+// gbDriver checks a British driving license number: five letters of the name, with nines after a short name, decade
+// of birth, month (plus 50 for women), day, year, and two initials, with a nine for each missing initial. Source:
 // https://www.gov.uk/government/publications/inf45d
 func gbDriver(t []byte) bool {
 	nines := false
@@ -355,7 +355,8 @@ func gbDriver(t []byte) bool {
 	return isMonthDay(month%50, two(t[8:])) && month < 63
 }
 
-// mxDate accepts old numbers of the same kind, which have other check characters and therefore need a word.
+// mxDate accepts old taxpayer numbers, which have other check characters than mxRFC computes. They need a word
+// nearby.
 func mxDate(t []byte) bool { return isDate(t[4:]) }
 
 // mxRFC checks the taxpayer number of a person in Mexico: letters of the name, date of birth, two characters that

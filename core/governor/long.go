@@ -28,9 +28,9 @@ func (s *Scanner) LongKey(window []byte) (start int, ok bool) {
 	return 0, false
 }
 
-// SkipKey decides the next bytes of a private key, of which no more than most bytes are left. n is how many of these
-// bytes are in window. ended reports that the key ends there. If it does, Next must scan the rest of the window.
-// Otherwise, the rest must be in the next window.
+// SkipKey decides the next bytes of a private key. The parameter most is the maximum number of bytes left in the key.
+// n is the number of bytes of window that SkipKey decided. ended reports that the key ends after them. If it does,
+// Next must scan the rest of the window. Otherwise, the next window must begin with the rest.
 func (s *Scanner) SkipKey(window []byte, most int, final bool) (n int, ended bool) {
 	v := view{text: window, tail: s.tail}
 	n = keyEnd(&v, 0, most)

@@ -16,7 +16,8 @@ var surroundings = []string{
 	"auth = \"%s\";", "$ tool login --with %s", "日本語%s日本語",
 }
 
-// randomText returns text as long as a token that matches no issuer's format: a hash, an identifier or a file name.
+// randomText returns text that has the length of a token but no issuer's format: a hash, an identifier or a file
+// name.
 func randomText(random *rand.Rand) string {
 	kinds := []string{"{x32}", "{x40}", "{x64}", "{x8}-{x4}-4{x3}-a{x3}-{x12}", "{b20-99}", "{w10-60}", "{a5}_{w20-50}", "v{d1}.{d2}-{l12}", "{d6-19}"}
 	return generate("", kinds[random.IntN(len(kinds))], "", random)
@@ -53,9 +54,9 @@ func (s score) report(t *testing.T, name string, recall, precision float64) {
 	}
 }
 
-// TestSecretsMeasured generates tokens from the issuers' formats, with a seed that was not used to write the rules,
-// in surroundings that the rules' examples do not have. It also generates as many texts of the same size that are not
-// tokens.
+// TestSecretsMeasured generates tokens from the issuers' formats, with a seed that was not used when the rules were
+// written, and in surroundings that do not occur in the rules' examples. It also generates as many texts of the same
+// size that are not tokens.
 func TestSecretsMeasured(t *testing.T) {
 	random := rand.New(rand.NewPCG(20261122, 12))
 	var total score

@@ -9,7 +9,7 @@ func mayName(word []byte, kinds uint16) bool {
 		return len(word) >= 2
 	}
 	if word[0] == '-' || class[word[0]]&isJoint != 0 && bytes.Contains(word, []byte("-----")) || kinds&(isLower|isJoint) == 0 && len(word) == 2 {
-		return true // the dashes of a key, or the two letters that begin a British insurance number in groups
+		return true // the dashes of a key, or two capitals that may begin a British insurance number written in groups
 	}
 	if isInitials(word) {
 		return true
@@ -46,8 +46,9 @@ func mayGlue(last byte) bool {
 	return uint32(ends)>>(last&31)&1 != 0
 }
 
-// noted records the subjects of a word of letters that only names subjects. It reports whether that was all, because
-// the word does not begin a phrase, a date or a secret. Most hits in prose are such words.
+// noted records the subjects of a word of letters that only names subjects. It returns true if nothing else is to be
+// done, because the word does not begin a phrase, a date or a secret. Most words of the vocabulary that occur in
+// prose are like that.
 func (s *Scanner) noted(text []byte, start, end int, kinds uint16) bool {
 	if kinds&isJoint != 0 || kinds&isUpper != 0 && kinds&isLower != 0 && hasHump(text[start:end]) || end-start == 2 && kinds&isLower == 0 {
 		return false
@@ -78,7 +79,7 @@ func (s *Scanner) noted(text []byte, start, end int, kinds uint16) bool {
 	return true
 }
 
-// pairWith returns the subject that the word at start has together with the word before it.
+// pairWith returns the subject that the word at start and the word before it name together.
 func (s *Scanner) pairWith(e *entry, number, start int) context {
 	if s.lastPair == 0 || !e.pair || s.base+start-s.pairEnd > 3 {
 		return 0
@@ -147,8 +148,8 @@ func isInitials(word []byte) bool {
 // isShouted reports whether the last part of a word, in capitals, names a secret: acme PRIVATE …
 func isShouted(part []byte) bool { return string(part) == "PRIVATE" || string(part) == "ACCESS" }
 
-// dashed looks for a secret in the word [start, end) after a dash. The part before the dash names a secret in
-// capitals, or its name is glued to another: acmeKEY-…, acmetoken-…. The secret may also follow an encoded equal
+// dashed looks for a secret in the word [start, end) after a dash. The part before the dash either names a secret in
+// capitals or ends with the name of a secret: acmeKEY-…, acmetoken-…. The secret may also follow an encoded equal
 // sign, as in a URL inside a URL: token%3D….
 func (s *Scanner) dashed(v *view, start, end int) (next int, ok bool) {
 	text := v.text
@@ -251,8 +252,8 @@ func (s *Scanner) noteParts(text []byte, start, end int) (all context, opening u
 	return all, opening
 }
 
-// noteGlued records the secret that the last part of a word may name with its ending: acmetoken=. The part is [from,
-// i), and the word ends at end.
+// noteGlued records the subject of a word's last part if the part ends with the name of a secret: acmetoken=. The
+// part is [from, i), and the word ends at end.
 func (s *Scanner) noteGlued(text []byte, from, i, end int) (subject context) {
 	if i == end && i > from+len("key") && i < len(text) && oneOf(text[i], "=:\" ,") {
 		subject = glued(text[from:i])
@@ -261,8 +262,8 @@ func (s *Scanner) noteGlued(text []byte, from, i, end int) (subject context) {
 	return subject
 }
 
-// behindDefinition returns the start of the name at i in a word from start. That is after the option that defines a
-// Java property (-Dsonar.login=…), or i if there is none.
+// behindDefinition returns the start of the name at i in a word that begins at start. If the word is an option that
+// defines a Java property (-Dsonar.login=…), the name starts after the D. Otherwise, it starts at i.
 func behindDefinition(text []byte, start, i int) int {
 	if i == start && i > 0 && text[i] == 'D' && text[i-1] == '-' && i+1 < len(text) && isLetterByte(text[i+1]) {
 		return i + 1

@@ -49,7 +49,7 @@ func (s *Scanner) since(subject context, i int) int {
 	return s.base + i - last
 }
 
-// subjectsBefore returns the subjects of words at most nearBefore bytes before i. Words before the last one in
+// subjectsBefore returns the subjects of words at most nearBefore bytes before i. Words before the last word in
 // aboutArticle do not count.
 func (s *Scanner) subjectsBefore(i int) (subjects context) {
 	article := s.seen[bits.TrailingZeros64(uint64(aboutArticle))]
@@ -79,8 +79,8 @@ func (s *Scanner) exactly(i int) (subjects context) {
 	return subjects
 }
 
-// about reports whether a word about one of the subjects is near [start, end). Before it, the last such word counts
-// unless a word in aboutArticle came later. After it, a word in the same clause counts.
+// about reports whether a word about one of the subjects is near [start, end). Before [start, end), the last such
+// word counts unless a word in aboutArticle came later. After it, a word in the same clause counts.
 func (s *Scanner) about(v *view, subject context, start, end int) bool {
 	before := s.since(subject, start)
 	if before <= nearBefore {
@@ -94,12 +94,12 @@ func (s *Scanner) isArticle(v *view, i int) bool {
 	return v.at(i-1) == '#' || s.since(aboutArticle, i) <= 24
 }
 
-// follows reports whether a word about one of the subjects comes in the same clause within nearAfter bytes.
+// follows reports whether a word about one of the subjects comes after i in the same clause, within nearAfter bytes.
 func (s *Scanner) follows(v *view, subject context, i int) bool {
 	return s.subjectsAfter(v, i)&subject != 0
 }
 
-// subjectsAfter returns the subjects of the words in the same clause within nearAfter bytes.
+// subjectsAfter returns the subjects of the words after i in the same clause, within nearAfter bytes.
 func (s *Scanner) subjectsAfter(v *view, i int) context {
 	ahead := &s.scratch.ahead
 	if ahead.at != s.base+i+1 {
@@ -121,7 +121,7 @@ const clauseEnds = uint64(1<<'.' | 1<<',' | 1<<';' | 1<<':' | 1<<'\n' | 1<<0 | 1
 func clause(v *view, i int) (subjects context) {
 	var word [24]byte
 	n := 0
-	last := 0 // 1 + the number of the word before, or 0 if there is none
+	last := 0 // 1 + the number of the word before, or 0 if it is not in the vocabulary
 	for end := i + nearAfter; i < end; i++ {
 		b := v.at(i)
 		if b == 0xef || b == 0xe3 && v.at(i+1) == 0x80 {

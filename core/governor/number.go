@@ -57,7 +57,7 @@ func (n *number) ended(v *view, k int) bool {
 		return !isAlnum(v.at(end + 1))
 	case '.', ':':
 		return !isDigitByte(v.at(end + 1))
-	case ',': // after more than three digits it separates the fields of a line, not thousands
+	case ',': // after more than three digits, a comma separates the fields of a line, not thousands
 		return n.group(k) > 3 || !isDigitByte(v.at(end+1))
 	case ' ':
 		return k+1 >= n.count || k > 0 && n.seps[k-1] != ' ' || n.group(k) < 4 || n.group(k) > 6 || n.group(k+1) != n.group(k)
@@ -155,13 +155,13 @@ func (n *number) isField(v *view, start int) bool {
 }
 
 // inRow reports whether spaces separate the first k+1 groups and another number comes before or after them. In a row
-// of numbers, some look like an identifier.
+// of numbers, some look like identifiers.
 func (n *number) inRow(v *view, start, k int) bool {
 	return n.seps[0] == ' ' && (v.at(start-1) == ' ' && isDigitByte(v.at(start-2)) || v.at(n.ends[k]) == ' ' && isDigitByte(v.at(n.ends[k]+1)))
 }
 
 // inTable reports whether a space comes before i and, before the space, a group of at least four hexadecimal digits
-// that are not all letters. In a row of numbers, some look like a card's.
+// that are not all letters. In a row of numbers, some look like the numbers of cards.
 func inTable(v *view, i int) bool {
 	if v.at(i-1) != ' ' {
 		return false
@@ -193,7 +193,7 @@ func (s *Scanner) card(v *view, start int, n *number, k int) bool {
 		return false
 	}
 	switch {
-	case !issued(d): // test data generators make such numbers
+	case !issued(d): // generators of test data make numbers outside the ranges
 		return k == 0 && len(d) <= 16 && s.about(v, aboutCard, start, n.ends[k])
 	case n.isAny(k, cardShapes):
 		if behindGroup(v, start) && isDigitByte(v.at(start-2)) {
@@ -219,7 +219,7 @@ var cardRanges = [...]struct {
 	first, last uint16
 	lengths     uint8
 }{
-	{1000, 1999, 1 << 3}, // UATP, which needs a word, and JCB
+	{1000, 1999, 1 << 3}, // JCB, and UATP, which needs a word about cards
 	{2131, 2131, 1 << 3},
 	{4000, 4999, 1<<1 | 1<<4 | 1<<7},
 	{5100, 5599, 1 << 4}, {2221, 2720, 1 << 4},
@@ -232,7 +232,7 @@ var cardRanges = [...]struct {
 	{6300, 6399, 0xff}, {6700, 6799, 0xff},
 }
 
-// issued reports whether an issuer's range contains the first four digits, with the number's length.
+// issued reports whether an issuer's range contains the first four digits and allows the number's length.
 func issued(d []byte) bool {
 	first := uint16(checksum.Mod(d[:4], 10000))
 	for i := range cardRanges {
@@ -287,8 +287,8 @@ func ibanLength(a, b byte) int {
 	return 0
 }
 
-// iban looks for an International Bank Account Number, in one piece or in groups. After a word for it, any country
-// and length are accepted, because countries join and examples are made up. Source: ISO 13616-1.
+// iban looks for an International Bank Account Number, in one piece or in groups. After a word about banks, any
+// country and length are accepted, because countries join and examples are made up. Source: ISO 13616-1.
 func (s *Scanner) iban(v *view, start int) (next int, ok bool) {
 	a, b := v.at(start), v.at(start+1)
 	if !isLetterByte(a) || !isLetterByte(b) {

@@ -86,7 +86,7 @@ func patternMax(pattern string) (longest int) {
 	return longest
 }
 
-// literalPrefix returns the literal that a pattern begins with.
+// literalPrefix returns the literal bytes that a pattern begins with.
 func literalPrefix(pattern string) string {
 	for i := range len(pattern) {
 		if pattern[i] == '{' {

@@ -124,7 +124,7 @@ func (s *Scanner) international(v *view, plus int) (next int, ok bool) {
 		}
 	}
 	if best < 0 && p.n >= 8 && p.n <= 15 && s.since(aboutPhone, plus) <= 24 {
-		code, best = 1, p.count-1 // the word says more than a length that may have changed
+		code, best = 1, p.count-1 // a word about phones is better evidence than the length, which may have changed
 	}
 	if best < 0 || !v.closed(p.ends[best]) && extension(v, p.ends[best]) == p.ends[best] || s.since(aboutArticle, plus) <= 12 && s.since(aboutPhone, plus) > nearBefore {
 		return 0, false
@@ -136,7 +136,7 @@ func (s *Scanner) international(v *view, plus int) (next int, ok bool) {
 	return s.emit(v, rulePhone, plus, extension(v, end))
 }
 
-// cut keeps only the first of two national numbers that have a space between them: 052 5552606 074-7111234.
+// cut keeps only the first of two national numbers if there is a space between them: 052 5552606 074-7111234.
 func (p *phoneNumber) cut(v *view) {
 	total := 0
 	for k := 0; p.n > 12 && p.digits[1] != '0' && k+1 < p.count; k++ {
@@ -245,8 +245,8 @@ func (p *phoneNumber) plausible() bool {
 	return !decimal && !p.wide && !p.isAmount() && (p.count == 1 || p.groups[0] <= 8)
 }
 
-// clear reports whether the form alone shows that it is a phone number: (415) 555-0132, 415-555-0132, 01 23 45 67 89,
-// 0171 1234567, 020 7946 0018. Source: ITU-T E.123, section 2, and the national plans that it names.
+// clear reports whether its form alone shows that the number is a phone number: (415) 555-0132, 415-555-0132, 01 23
+// 45 67 89, 0171 1234567, 020 7946 0018. Source: ITU-T E.123, section 2, and the national plans that it names.
 func (p *phoneNumber) clear() bool {
 	g, d := p.groups[:p.count], p.digits[:p.n]
 	switch p.shape() {
@@ -339,7 +339,7 @@ func (p *phoneNumber) trunked() bool {
 }
 
 // even reports whether the groups after the first have two to four digits, and the number has nine to eleven in all:
-// 02 345 67 89, 0411-322-226. Dates have other groups, and addresses with leading zeros have more dots.
+// 02 345 67 89, 0411-322-226. Dates are grouped differently, and IP addresses with leading zeros have more dots.
 func (p *phoneNumber) even() bool {
 	if p.n < 9 || p.n > 11 || p.digits[1] == '0' || p.seps&sepSlash != 0 || p.seps&sepDot != 0 && p.count > 3 || p.shape() == "224" || p.groups[0] == 1 && p.seps != sepSpace {
 		return false
@@ -352,8 +352,9 @@ func (p *phoneNumber) even() bool {
 	return true
 }
 
-// northAmerican checks the area code and the exchange of ten digits in groups of 3, 3 and 4. Examples often have the
-// area code 555 with any exchange, or they are 123-456-7890. Source: https://nationalnanpa.com/about_us/abt_nanp.html
+// northAmerican checks the area code and the exchange of ten digits in groups of 3, 3 and 4. It also accepts numbers
+// that are common in examples: the area code 555 with any exchange, and numbers like 123-456-7890. Source:
+// https://nationalnanpa.com/about_us/abt_nanp.html
 func northAmerican(d []byte, g []uint8) bool {
 	fictional := string(d[:3]) == "555" || string(d[:6]) == "123456"
 	return g[0] == 3 && g[1] == 3 && g[2] == 4 && (d[0] >= '2' || fictional) && d[1] != '9' && (d[3] >= '2' || fictional) &&

@@ -34,8 +34,8 @@ var injectionPhrases = [...]injectionPhrase{
 	{ruleSmuggle, "never 0|mention|reveal|disclose 2|this|these 2|instruction*|prompt*|message"},
 }
 
-// second holds, for each phrase, the first letters of the words that may come second, as bits. All bits are set if
-// other words may come before them.
+// second holds, for each phrase, the first letters of the words that its second step matches, as bits. All bits are
+// set if other words may come before that step.
 var second = func() (letters [len(injectionPhrases)]uint32) {
 	for i := range injectionPhrases {
 		_, steps, _ := strings.Cut(injectionPhrases[i].steps, " ")
@@ -151,7 +151,7 @@ func alternative(step string, word []byte) bool {
 	return false
 }
 
-// delimiters lists marks of chat templates, which a user's text does not need. Sources:
+// delimiters lists marks of chat templates, for which a user's text has no need. Sources:
 // https://github.com/openai/openai-python/blob/v0.28.1/chatml.md, the model cards of Llama 2, Llama 3 and Mistral.
 var delimiters = []string{"<|im_start|>", "<|im_end|>", "<|system|>", "<|assistant|>", "<|user|>", "<|endoftext|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>", "<|begin_of_text|>", "<<SYS>>", "<</SYS>>", "[INST]", "[/INST]", "[SYSTEM]"}
 

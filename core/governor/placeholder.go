@@ -5,8 +5,8 @@ import "bytes"
 // placeholders lists strings, in lower case, that show that a value is only a placeholder.
 var placeholders = []string{"your", "example", "changeme", "placeholder", "redacted", "xxxx", "****", "....", "<", "${", "{{", "$(", "process.env", "insert", "dummy", "replace", "sample", "{}", "{0", "••", "…", `\d`, `\w`, "[a-z", "[0-9", "(?:", "!vault", "vault:", "arn:aws"}
 
-// wrappers lists the beginnings, in lower case, of values that are encrypted or stored elsewhere, as with Jasypt and
-// MuleSoft, hiera-eyaml and SOPS, Spring Cloud Config, dotenvx, Azure App Service, Chef and Serverless. Source:
+// wrappers lists the beginnings, in lower case, of values that are encrypted or stored elsewhere, as in the files of
+// Jasypt, MuleSoft, hiera-eyaml, SOPS, Spring Cloud Config, dotenvx, Azure App Service, Chef and Serverless. Sources:
 // http://www.jasypt.org/encrypting-configuration.html, https://github.com/voxpupuli/hiera-eyaml,
 // https://getsops.io/docs/, https://dotenvx.com/docs,
 // https://learn.microsoft.com/azure/app-service/app-service-key-vault-references
@@ -49,7 +49,7 @@ func isVariable(value []byte) bool {
 	return !oneOf(value[i], "!@#%^&*?~")
 }
 
-// isNameOfPassword reports whether a value only says that it is a password: user:pass@localhost.
+// isNameOfPassword reports whether a value is only a word for a password, as in user:pass@localhost.
 func isNameOfPassword(value []byte) bool {
 	for _, name := range [...]string{"pass", "password", "passwd", "pwd", "secret", "pw", "bar"} {
 		if equalFold(name, value) {

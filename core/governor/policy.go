@@ -60,7 +60,7 @@ func (t *actions) set(rule ID, a Action) {
 	}
 }
 
-// defaults contains the actions that apply without settings. Policies share it, because every step of a stream
+// defaults contains the actions that apply without settings. Policies share defaults, because every step of a stream
 // creates a policy.
 var defaults = defaultActions()
 
@@ -77,8 +77,8 @@ func defaultActions() (t [directions]actions) {
 	return t
 }
 
-// defaultAction returns the action that a category's rules have without settings. Secrets are redacted. Lengths above
-// the limit and content that cannot be checked are blocked, if they are reported at all. Everything else is flagged.
+// defaultAction returns the action that a category's rules have without settings: secrets are redacted, lengths above
+// the limit are blocked, and everything else is flagged.
 func defaultAction(c Category) Action {
 	switch c {
 	case Secret:
@@ -127,7 +127,7 @@ func (p *Policy) set(rule ID, input, output Action, system Override) {
 // Roles reports whether system texts have different actions from the other texts of a request.
 func (p *Policy) Roles() bool { return p.tables[Input].of != p.tables[System].of }
 
-// overrideCategory applies an override to the rules of a category if it names one.
+// overrideCategory applies an override to the rules of a category if the override names a category.
 func (p *Policy) overrideCategory(a *RuleActions) {
 	for c := range Categories {
 		if c.String() != a.Rule {
@@ -141,8 +141,8 @@ func (p *Policy) overrideCategory(a *RuleActions) {
 	}
 }
 
-// overrideRule applies an override to a rule if it names one. The search begins at the index at. next is where the
-// search for the next override should begin, because Encode sorts overrides by rule.
+// overrideRule applies an override to a rule if the override names a rule. The search begins at the index at. next is
+// where the search for the next override should begin, because Encode sorts overrides by rule.
 func (p *Policy) overrideRule(a *RuleActions, at int) (next int) {
 	for range table {
 		if at >= len(table) {

@@ -166,7 +166,8 @@ func TestPlaceholdersAreBounded(t *testing.T) {
 	}
 }
 
-// TestFourMegabytesOfCards: a body full of card numbers is scanned and redacted with memory of a few times its size.
+// TestFourMegabytesOfCards: a body full of card numbers is scanned and redacted with at most a few times its size in
+// memory.
 func TestFourMegabytesOfCards(t *testing.T) {
 	text := []byte(strings.Repeat("4111 1111 1111 1111, ", 4_000_000/21))
 	p, rules := redactAll(), AllRules()

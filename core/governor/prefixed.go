@@ -7,10 +7,11 @@ const minPrefixed, minSaid = 30, 20
 // maxPrefix is the maximum length of the prefix of a token without a format of its own.
 const maxPrefix = 32
 
-// prefixed looks for a token of a service whose tokens have no format of their own. Its prefix consists of words in
-// one case, each followed by a dash or an underscore. Random letters and digits come after the prefix. known is the
-// length of a format's prefix that the word begins with, or 0. A token of that format that was cut off is not a
-// finding, unless every part of the prefix is one that many services use.
+// prefixed looks for a token of a service whose tokens have no format of their own. Such a token has a prefix of
+// words in one case, each followed by a dash or an underscore. Random letters and digits come after the prefix. known
+// is the length of a format's prefix that the word begins with, or 0. If it is not 0, the word may be a token of that
+// format that was cut off. It is then a finding only if a part of its prefix says that a secret follows, and if the
+// prefix is longer than known or every part says so.
 func (s *Scanner) prefixed(v *view, start, end, known int) (next int, ok bool) {
 	for end > start && v.text[end-1] == '.' {
 		end--
@@ -30,8 +31,8 @@ func (s *Scanner) prefixed(v *view, start, end, known int) (next int, ok bool) {
 	return s.emit(v, ruleSecret, start, end)
 }
 
-// prefixEnd returns the length of a word's prefix, or 0 if there is none. said reports that a part of it says that a
-// secret follows, and shared that every part does.
+// prefixEnd returns the length of a word's prefix, or 0 if there is none. said is true if a part of the prefix says
+// that a secret follows, and shared is true if every part does.
 func prefixEnd(word []byte) (body int, said, shared bool) {
 	kinds := uint16(0)
 	shared = true

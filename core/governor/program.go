@@ -3,7 +3,7 @@ package governor
 import "unicode/utf8"
 
 // A pattern's program is a nondeterministic finite automaton over Unicode code points. The control plane compiles it
-// from a regular expression. It has these bytes, with numbers in little-endian order:
+// from a regular expression. The program consists of these bytes, with numbers in little-endian order:
 //
 //	1 byte     ProgramFormat
 //	32 bytes   set of the bytes that a match may begin with: byte b is bit b%8 of byte b/8
@@ -53,13 +53,13 @@ type program struct {
 	instructions []byte
 	ranges       []byte
 	start        int // the first instruction
-	base         int // the number of its instruction 0 among the instructions of all programs
+	base         int // the number of the program's first instruction among those of all programs
 }
 
 // patterns contains the programs of all patterns whose rules apply.
 type patterns struct {
 	programs []program
-	first    [32]byte // the union of the programs' sets
+	first    [32]byte // the bytes that a match of any program may begin with
 	total    int      // instructions
 }
 

@@ -18,7 +18,7 @@ type Redactor struct {
 	Reversible bool
 	JSON       bool // the texts of the response are JSON, so values are restored as parts of JSON strings
 	known      []value
-	slots      [valueSlots]uint16 // 1 + the index of a list's first value, or 0 for none
+	slots      [valueSlots]uint16 // 1 + the index in known of a list's first value, or 0 for none
 	taken      []Literal
 }
 
@@ -27,13 +27,13 @@ type value struct {
 	label  string
 	number int
 	text   string
-	next   uint16 // 1 + the index of the next value in the slot, or 0 for none
+	next   uint16 // 1 + the index of the next value in the same list, or 0 for none
 }
 
 // valueSlots is the number of lists of known values.
 const valueSlots = 256
 
-// valueSlot returns the index of the list for a value. It is a folded FNV-1a hash.
+// valueSlot returns the index of the list for a value. The index is a folded FNV-1a hash.
 func valueSlot(rule ID, text []byte) int {
 	h := uint32(2166136261) ^ uint32(rule)
 	for _, b := range text {
@@ -129,7 +129,7 @@ func appendLabel(dst []byte, name string, dynamic bool) []byte {
 	return dst
 }
 
-// isLabel reports whether a label belongs to a rule with this name.
+// isLabel reports whether a label belongs to the rule with the given name.
 func isLabel(label []byte, name string, dynamic bool) bool {
 	var one [maxLabel]byte
 	return string(appendLabel(one[:0], name, dynamic)) == string(label)
@@ -141,8 +141,8 @@ func (p *Policy) label(rule ID) string {
 	return string(appendLabel(nil, name, int(rule) >= len(table)))
 }
 
-// inPlaceholder reports whether [i, j) is inside a placeholder that a redaction made. Keywords and patterns must not
-// match parts of it.
+// inPlaceholder reports whether [i, j) is inside a placeholder of a rule. Keywords and patterns must not match parts
+// of it.
 func (r *Rules) inPlaceholder(v *view, i, j int) bool {
 	from, to := i, j
 	if v.at(from) == '[' {
@@ -334,8 +334,8 @@ func (r *Redactor) find(name []byte, number, end int) *value {
 	return nil
 }
 
-// Unfinished returns the length of the end of text that may be the start of a placeholder. A stream holds that end
-// back before it calls Restore. It is shorter than MaxPlaceholder.
+// Unfinished returns how many bytes at the end of text may be the start of a placeholder: fewer than MaxPlaceholder.
+// A stream holds these bytes back and calls Restore with the rest.
 func (r *Redactor) Unfinished(text []byte) int {
 	from := max(0, len(text)-maxLabel)
 	at := bytes.LastIndexByte(text[from:], '[')

@@ -1,5 +1,6 @@
 // Package governor finds secrets, personal data and injection attempts in text, decides on a request according to its
-// findings, and redacts. It is pure: text in, findings out. Its running time is linear in the length of the text.
+// findings, and redacts findings. It is pure: text in, findings out. Its running time is linear in the length of the
+// text.
 package governor
 
 // Category is a group of rules.
@@ -38,8 +39,8 @@ func (s Severity) String() string {
 	return [...]string{"low", "medium", "high", "critical"}[s]
 }
 
-// ID is the index of a rule in the table of this build. IDs from len(Table()) on belong to the settings' keyword
-// lists, and then to their patterns. Stored data and the API use names.
+// ID is the index of a rule in the table of this build. IDs from len(Table()) on belong first to the settings'
+// keyword lists and then to the settings' patterns. Stored data and the API use names.
 type ID uint16
 
 // MaxRules is greater than every ID.
@@ -57,7 +58,7 @@ type Rule struct {
 // Finding says where in the text a rule found something. It never contains the text itself.
 type Finding struct {
 	Rule       ID
-	Start, End int // byte offsets in the whole text, from its first byte; End is exclusive
+	Start, End int // byte offsets in the whole text; End is exclusive
 }
 
 // Rules whose findings have no place in a text. Code outside the scanner adds these findings.

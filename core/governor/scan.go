@@ -3,7 +3,7 @@ package governor
 // Bounds of the scan, in bytes.
 const (
 	maxWord       = 1024  // how much of a word is examined; the rest of a longer word is skipped
-	maxPrivateKey = 16384 // an RSA key of 16,384 bits has 12.7 KB
+	maxPrivateKey = 16384 // an RSA key of 16,384 bits takes 12.7 KB
 	maxJWT        = 8192
 	maxURLPassword,
 	maxValue = 256, 256
@@ -12,15 +12,16 @@ const (
 	maxDate     = 32
 	maxIdentity = 26
 	maxPhrase   = 200
-	// nearBefore and nearAfter are how far before or after a candidate a word may be to give it context.
+	// nearBefore and nearAfter are the maximum distances of a word that gives context to the candidate after or
+	// before it.
 	nearBefore = 64
 	nearAfter  = 40
 	// nearCommand is the maximum distance from a program's name to its options.
 	nearCommand = 512
 )
 
-// Scanner finds findings in one text that arrives in pieces. Its zero value, with rules set by NewScanner, is the
-// state before the first byte. Its results do not depend on how the text is cut.
+// Scanner finds findings in one text that arrives in pieces. A new scanner is in the state before the first byte. The
+// results do not depend on how the text is cut.
 //
 // Findings are in order and never overlap. Candidates are tried at each place from left to right. At one place,
 // specific token formats come before other secrets, and secrets before personal data. The first detector that accepts
@@ -55,7 +56,7 @@ type scratch struct {
 	text   [24]byte
 	header *[768]byte // the decoded start of a JSON Web Token; nil before the first one
 	ahead  ahead
-	wrong  int // 1 + the offset of a number that lacks the check digits of the identifier that a word names, or 0
+	wrong  int // 1 + the offset of a number that does not have the check digits of the identifier named before it, or 0
 }
 
 // NewScanner returns a scanner for a new text.
@@ -184,7 +185,7 @@ func (s *Scanner) words(v *view, from int, final bool) int {
 	return from
 }
 
-// limit returns the end of a word from i, which is to, or the edge if the word would cross it.
+// limit returns where a word that begins at i must end: at to, or at the edge if the word would cross it.
 func (s *Scanner) limit(i, to int) int {
 	if edge := s.edge - s.base; edge > i {
 		return min(to, edge)
@@ -192,9 +193,9 @@ func (s *Scanner) limit(i, to int) int {
 	return to
 }
 
-// isPair reports whether a word of two letters and a space are at i, shortly after a word about British insurance
-// numbers. Such a number may begin with them. Without the word, the letters must be capitals, or every two-letter
-// word at the end of a piece would be held back.
+// isPair reports whether two letters and a space are at i, shortly after a word about British insurance numbers. Such
+// a number may begin with them. Elsewhere, its letters must be capitals. Otherwise, every two-letter word at the end
+// of a piece would be held back.
 func (s *Scanner) isPair(text []byte, i int) bool {
 	return text[i+2] == ' ' && isLetterByte(text[i]) && isLetterByte(text[i+1]) && (i == 0 || class[text[i-1]]&inWord == 0) && s.since(aboutBritain, i) <= nearBefore
 }
@@ -217,7 +218,7 @@ func (s *Scanner) unusual(v *view, start, end int, kinds uint16, final bool) (ne
 	return next, false
 }
 
-// names reports whether a word needs no closer look, because it names subjects at most.
+// names reports whether a word needs no closer look, because at most it names subjects.
 func (s *Scanner) names(text []byte, start, end int, kinds uint16) bool {
 	if kinds&(isLower|isUpper) == 0 && s.isQuantity(text, start, end) {
 		return true
@@ -307,7 +308,7 @@ func (s *Scanner) punctuation(v *view, i int, final bool) (next int, wait bool) 
 	if !ok {
 		return i + 1, false
 	}
-	if len(s.found) > found { // not if it is exempted from every rule
+	if len(s.found) > found { // nothing is added if the text is exempted from every rule
 		s.place(v)
 	}
 	return next, false

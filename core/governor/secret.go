@@ -42,8 +42,8 @@ func (s *Scanner) puttyKey(v *view, start int) (next int, ok bool) {
 	return 0, false
 }
 
-// keyEnd returns the end of a key whose base64 begins at i. The end is after its END line, or where the text stops
-// being ASCII.
+// keyEnd returns the end of a key whose base64 begins at i: after its END line, where the text stops being ASCII, or
+// at the index most.
 func keyEnd(v *view, i, most int) int {
 	for ; i < most; i++ {
 		b := v.at(i)
@@ -105,7 +105,8 @@ func (s *Scanner) passwordURL(v *view, start, end int) (next int, ok bool) {
 	return 0, false
 }
 
-// lastSign returns the at sign before the host. If the one at i does not belong to the password, it returns i.
+// lastSign returns the index of the at sign before the host. This is i if the at sign at i does not belong to the
+// password.
 func lastSign(v *view, i int) int {
 	for at, end := i+1, i+maxIndent; at < end; at++ {
 		b := v.at(at)
@@ -137,8 +138,8 @@ func (s *Scanner) secretUser(v *view, user, colon, at int) (next int, ok bool) {
 	return s.emit(v, rulePasswordURL, user, colon)
 }
 
-// minUserToken is the minimum length of a token in place of a URL's user and password. Shorter values are public
-// keys, such as Sentry's.
+// minUserToken is the minimum length of a token that replaces the user name and password of a URL. Shorter values are
+// public keys, such as Sentry's.
 const minUserToken = 36
 
 // isTemplate reports whether a URL's password is part of a regular expression, or is filled in later: #{password}.
@@ -231,7 +232,7 @@ func endsName(v *view, end int) bool {
 	return after == ';' || after == '{' || after == '}' || after == '/' || (after == ')' || after == '(' && !isQuote(v.at(end+1))) && asserted(v, end) < 0
 }
 
-// isCount reports whether a colon and a number too short to be a secret are at i, as in "prompt_tokens":812.
+// isCount reports whether a colon is at i and a number too short to be a secret follows, as in "prompt_tokens":812.
 func isCount(v *view, i int) bool {
 	if v.at(i) != ':' {
 		return false
@@ -311,8 +312,8 @@ func looseValue(v *view, i int) int {
 	return i
 }
 
-// inWords looks at the words of a value: "Bearer …". query is set in a URL. A password is found only in the first
-// word, and neither in braces nor in a loose value.
+// inWords looks for a secret in the words of a value: "Bearer …". query is set if the value is a parameter of a URL.
+// A password is found only in the first word, and neither in braces nor in a loose value.
 func (s *Scanner) inWords(v *view, from int, quote byte, subject context, loose, query bool) (next int, ok bool) {
 	strict := loose
 	if v.at(from) == '{' {
@@ -352,8 +353,8 @@ func (s *Scanner) inWords(v *view, from int, quote byte, subject context, loose,
 	return 0, false
 }
 
-// isProse reports whether the word at i can be neither a value nor a sign of one, as after the name of a secret in a
-// sentence.
+// isProse reports whether the word at i is neither a value nor a sign that one follows. Such a word often follows the
+// name of a secret in a sentence.
 func isProse(v *view, i int) bool {
 	first := v.at(i)
 	return isLetterByte(first) && !oneOf(first, "fistvV") && v.run(i, minToken, inWord) < i+minToken
@@ -373,7 +374,7 @@ func (s *Scanner) specific(v *view, from int, subject context) (next int, ok boo
 		kinds |= class[b]
 	}
 	if at < word {
-		s.note(subject, at) // lets formats that need this context match
+		s.note(subject, at) // so that formats that need this context match
 		if next, ok = s.value(v, at, word, kinds); ok {
 			return next, true
 		}

@@ -16,8 +16,8 @@ const (
 	MaxExemptions = 100
 )
 
-// Settings is a project's configuration of the Governor, as stored in doc.Policy.Governor. The zero value is not
-// valid: start with NewSettings.
+// Settings is a project's configuration of the Governor. doc.Policy.Governor is its stored form. The zero value is
+// not valid: start with NewSettings.
 type Settings struct {
 	Enabled        bool
 	Strict         bool          // block instead of review
@@ -28,8 +28,8 @@ type Settings struct {
 	Lists          []KeywordList // at most MaxLists
 	Patterns       []Pattern     // at most MaxPatterns
 	Schema         AnswerSchema
-	MaxInput       uint64 // maximum characters in all checked texts of a request, or 0 for no limit
-	MaxOutput      uint64 // maximum characters in all checked texts of a response, or 0 for no limit
+	MaxInput       uint64 // maximum number of characters in all checked texts of a request, or 0 for no limit
+	MaxOutput      uint64 // maximum number of characters in all checked texts of a response, or 0 for no limit
 	Classifier     Classifier
 	Exemptions     []Exemption // at most MaxExemptions
 	AgentAddresses bool        // personal.email does not report AgentAddresses
@@ -99,7 +99,7 @@ const (
 type Classifier struct {
 	Kind       ClassifierKind
 	Model      string // name in the catalog
-	Strict     bool   // judged before the request is sent; if false, at the same time
+	Strict     bool   // the request is judged before it is sent; if false, at the same time
 	TimeoutMs  uint64
 	FailClosed bool   // block if the classifier fails
 	Threshold  uint64 // the lowest score that is a finding, 0 to 100
@@ -111,11 +111,11 @@ func NewSettings() Settings {
 }
 
 // settingsFormat is the first number of encoded settings. Older formats can still be read. Format 1 lacks exemptions
-// and actions for system texts, so settings in it have none.
+// and actions for system texts, so settings in that format have none.
 const settingsFormat = 2
 
-// Encode returns the stored form. It does not depend on the order of overrides. It is valid if Check accepts the
-// settings.
+// Encode returns the stored form, which does not depend on the order of overrides. The form is valid if Check accepts
+// the settings.
 func (s *Settings) Encode() []byte {
 	s.automaton = compileKeywords(s.Lists)
 	s.sortActions()

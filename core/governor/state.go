@@ -61,8 +61,8 @@ func reach(bit int) int {
 	return nearBefore
 }
 
-// maxAhead is added to distances to make them positive. They may point beyond the next byte to decide, because a
-// keyword may hold back decided words of up to this many bytes.
+// maxAhead is added to distances so that none is negative. A word may lie after the next byte to decide, because an
+// unfinished keyword may hold back words of up to this many bytes that have been examined.
 const maxAhead = maxKeyword + maxPrivateKey
 
 // Resume returns the scanner whose state AppendState wrote. rules must be the same as before.

@@ -119,8 +119,8 @@ func listRules() (all []Rule, ids, letters []ID) {
 	return all, ids, letters
 }
 
-// writeLetteredBy writes which identifiers may begin with each number of digits and, in the second half, with each
-// number of letters.
+// writeLetteredBy writes, for each number of digits, which identifiers may begin with that many. The second half does
+// the same for letters.
 func writeLetteredBy(b *bytes.Buffer) {
 	const longest = 18
 	fmt.Fprintf(b, "\n// letteredBy is the numbers of letteredFormats by how many digits a text begins with and, in the second half, how many letters.\nvar letteredBy = [...]string{\n")
@@ -139,7 +139,7 @@ func writeLetteredBy(b *bytes.Buffer) {
 	b.WriteString("}\n")
 }
 
-// packFormats returns formatText, where each bucket begins in it, and the formats that belong to no bucket.
+// packFormats returns formatText, the offsets at which its buckets begin, and the formats that belong to no bucket.
 func packFormats(rules []Rule) (text string, starts []int, free []looseFormat) {
 	by := make([]string, unanchored+1)
 	for i := range tokenFormats {
@@ -207,7 +207,7 @@ func makeLoose(pattern string, at int) (l looseFormat) {
 	return l
 }
 
-// writeIdentities writes the identifiers by how many digits they have.
+// writeIdentities writes the identifiers, grouped by their number of digits.
 func writeIdentities(b *bytes.Buffer) {
 	var by [19][]digitCount
 	for i := range identities {

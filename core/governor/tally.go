@@ -11,7 +11,8 @@ func (s Severity) Points() int { return points[s] }
 const (
 	// MaxRisk is the highest risk score.
 	MaxRisk = 100
-	// CountedPerRule is how many findings of one rule count: many email addresses are no greater risk than three.
+	// CountedPerRule is the number of findings of one rule that count: many email addresses are no greater a risk
+	// than three.
 	CountedPerRule = 3
 	// MaxListed is the maximum number of findings that are listed. Actions apply to all findings.
 	MaxListed = 100
@@ -31,7 +32,7 @@ type Tally struct {
 	counts  []ruleCount
 }
 
-// ruleCount is how many findings of a rule have counted so far.
+// ruleCount holds how many findings of a rule have counted so far.
 type ruleCount struct {
 	rule  ID
 	count uint8

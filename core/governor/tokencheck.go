@@ -7,7 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/keys"
 )
 
-// check is a condition that a token must meet in addition to its pattern. 0 is no condition.
+// check is a condition that a token must meet in addition to its pattern. 0 means that there is no condition.
 type check uint8
 
 const (

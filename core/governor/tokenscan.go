@@ -8,7 +8,7 @@ const minSpread, minKnownSpread = 6, 4
 // telling is the length from which a literal prefix says what the token is.
 const telling = len("SG.")
 
-// masked is how many equal bytes in a row hide a token's rest.
+// masked is how many equal letters in a row show that a part of a token is hidden.
 const masked = 6
 
 // base64 tries the detectors for secrets that are structured text in base64: tokens and keys.
@@ -40,7 +40,7 @@ func (s *Scanner) token(v *view, start, end int, kinds uint16) (next int, ok boo
 		}
 	}
 	if kinds&isLower == 0 && end-start >= 20 && (v.has(start, "AKIA") || v.has(start, "ASIA") || v.has(start, "GOOG")) {
-		s.note(aboutAWS, end) // the secret half follows; Google's HMAC keys are like AWS keys
+		s.note(aboutAWS, end) // the secret half of the key follows; Google's HMAC keys are like AWS keys
 	}
 	next, known, ok := s.anchored(v, start)
 	if ok {
@@ -81,8 +81,8 @@ type looseFormat struct {
 	nextLiteral             byte   // or that byte
 }
 
-// fits reports whether the format's first bytes may be at start, and the bytes after its first word at end. It does
-// not look at bytes that have not arrived.
+// fits reports whether the text at start may be the format's beginning, and the text at end the format's part after
+// its first word. It does not look at bytes that have not arrived.
 func (l *looseFormat) fits(v *view, start, end int) bool {
 	if l.first != 0 && patternClass[v.text[start]]&l.first == 0 {
 		return false
@@ -108,7 +108,8 @@ func looseBehind(after byte) (from, to int) {
 	return int(looseStarts[2]), int(looseStarts[4]) // a slash, or text that may contain one
 }
 
-// looseOrder lists the bytes after first words, in the order of loose. looseStarts has their ranges.
+// looseOrder lists the bytes after first words, in the order of loose. looseStarts holds where the formats for each
+// byte begin.
 const looseOrder = ":|/\x01\x00"
 
 // anchored tries the formats that begin with two literal bytes. known is the length of the longest literal prefix of
@@ -149,7 +150,7 @@ func (s *Scanner) tryFormat(v *view, start int, prefix string, f *oneFormat) (ne
 	}
 	end := tokenEnd(v, start, f.pattern)
 	if end < 0 && f.check == ofGitHub {
-		end, _ = match(v, start, f.pattern) // the checksum shows where it ends
+		end, _ = match(v, start, f.pattern) // the checksum shows where the token ends
 	}
 	if end < 0 {
 		return 0, false

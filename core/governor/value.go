@@ -36,7 +36,7 @@ func (s *Scanner) wholeValue(v *view, from, to int, quote byte, subject context,
 	return s.emit(v, rule, from, to)
 }
 
-// random reports whether a value at from, after a name with a subject, is a secret other than a password.
+// random reports whether a value at from is a secret other than a password. subject is that of the name before it.
 func (s *Scanner) random(value []byte, from int, quoted bool, subject context) bool {
 	least := 15
 	switch {

@@ -195,7 +195,7 @@ func isPublic(text []byte, start, end int) bool {
 	return false
 }
 
-// pairs lists words that name a subject only in sequence, with at most three bytes between them.
+// pairs lists pairs of words that name a subject only together, with at most three bytes between them.
 var pairs = []struct {
 	first, second string
 	subject       context
@@ -278,7 +278,7 @@ func hashOf(first uint32, middle, last byte, n int) uint32 {
 	return (first&0x1f1f | uint32(middle&31)<<16 | uint32(last&31)<<21 | uint32(n)<<26) * hashFactor >> hashShift
 }
 
-// innerHash returns 15 different bits, made from other letters.
+// innerHash returns 15 other bits, made from other letters of the word.
 func innerHash(word []byte) uint32 {
 	n := len(word)
 	h := uint32(word[n/3]&31) | uint32(word[n-2]&31)<<5 | uint32(word[0]&31)<<10 | uint32(n&31)<<15
@@ -287,7 +287,7 @@ func innerHash(word []byte) uint32 {
 
 // isLikely reports whether a word of at least two letters may be in the vocabulary. In the documents of this
 // repository, it is true for about one in two hundred words that are not in it. The first look at the filter rejects
-// 96 of 100.
+// 96 of 100 such words.
 func isLikely(word []byte) bool {
 	h := hash(word)
 	return likely[h>>5]>>(h&31)&1 == 1 && isLikelyInside(word)

@@ -70,7 +70,7 @@ func (s *Scanner) segwit(v *view, text []byte, start int) (next int, ok bool) {
 }
 
 // ethereum looks for an address of 40 hexadecimal digits. Either their case is the checksum of EIP-55, or they are
-// all in one case and not after a word about hashes.
+// all in one case and do not follow a word in aboutArticle, such as "hash".
 func (s *Scanner) ethereum(v *view, start int) (next int, ok bool) {
 	end := start + 42
 	if v.run(start+2, 41, isHex) != end || !v.closed(end) {

@@ -176,7 +176,7 @@ func isMACLength(word []byte) bool {
 	return n == 14 || n == 17 || n == 19 || n == 23
 }
 
-// enough reports whether at least six digits are at i, with at most three other bytes between neighbors.
+// enough reports whether at least six digits begin at i, with at most three separators between neighboring digits.
 func enough(v *view, i int) bool {
 	digits, others := 0, 0
 	for ; digits < 6; i++ {

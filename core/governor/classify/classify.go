@@ -20,8 +20,8 @@ const (
 	MaxTokens = 256
 	// PromptTokens is the approximate length of Prompt.
 	PromptTokens = 160
-	// maxText limits the length of the text, in bytes. If it is longer, only its end is classified. The end has the
-	// newest messages of the conversation.
+	// maxText limits the length of the text, in bytes. If it is longer, only its end is classified, which contains
+	// the newest messages of the conversation.
 	maxText = 32_000
 )
 
@@ -32,8 +32,8 @@ const Prompt = "You are a content classifier. The next message contains a conver
 	"sexual content about minors, hate against a protected group, fraud, malware, or personal data of third parties. " +
 	`Respond only with JSON of the form {"risk": N}, where N is an integer from 0 (harmless) to 100 (certain).`
 
-// Text returns the text parts of a conversation, each on its own line. If they are longer than 32,000 bytes in all,
-// it returns only the end.
+// Text returns the texts, refusals, tool arguments and tool results of a conversation, each on its own line. If the
+// result is longer than 32,000 bytes, Text returns only its end.
 func Text(messages []chat.Message) jsontext.Escaped {
 	var b strings.Builder
 	for i := range messages {

@@ -11,7 +11,7 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// logProbs returns a choice's log probabilities of tokens.
+// logProbs returns a choice's log probabilities for the given tokens, in the list of the given name.
 func logProbs(list string, tokens ...string) string {
 	var all []string
 	for _, token := range tokens {
@@ -22,7 +22,7 @@ func logProbs(list string, tokens ...string) string {
 	return `{"` + list + `":[` + strings.Join(all, ",") + `]}`
 }
 
-// tokensOf returns the tokens in log probabilities and how many of them are blanked.
+// tokensOf returns the joined tokens of log probabilities, and how many tokens are blanked.
 func tokensOf(t *testing.T, data string) (text string, blanked int) {
 	t.Helper()
 	var lists map[string][]struct {
@@ -78,7 +78,7 @@ func TestResponsesRepeatTheText(t *testing.T) {
 	}
 }
 
-// TestRepetitionsAloneCount: a finding counts even if only a repetition of the text has it.
+// TestRepetitionsAloneCount: a finding counts even if it is only in a field that repeats the text.
 func TestRepetitionsAloneCount(t *testing.T) {
 	blocking := &inspect.Check{Policy: policy(t, governor.Block, "personal.email")}
 	for _, body := range []string{

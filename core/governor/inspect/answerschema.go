@@ -42,7 +42,7 @@ func (w *walker) matchAnswer() {
 	}
 }
 
-// texts returns a string, or the joined text of all parts of one type.
+// texts returns content if it is a string, or else the joined text of its parts of the given type.
 func texts(content gjson.Result, kind string) string {
 	if content.Type == gjson.String {
 		return content.Str

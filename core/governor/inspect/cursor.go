@@ -4,9 +4,9 @@ import "unicode/utf8"
 
 // cursor reads a text in its escaped form and maps offsets in the decoded text to offsets in the body.
 //
-// A text is decoded at one of three levels. Level 0 is plain text. Level 1 is the content of a JSON string. Level 2
-// is the content of a string in a JSON document that is itself in a string, such as a tool call's arguments in
-// OpenAI's dialect.
+// A text, unless it is in base64 (see encodedText), is decoded at one of three levels. Level 0 is plain text. Level 1
+// is the content of a JSON string. Level 2 is the content of a string in a JSON document that is itself in a string,
+// such as a tool call's arguments in OpenAI's dialect.
 //
 // The decoded form of a document is its JSON with the escapes in its strings resolved. It includes quotes and
 // punctuation, because names give context to the values beside them and numbers are part of the text. Only the commas

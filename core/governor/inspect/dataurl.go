@@ -5,8 +5,8 @@ import "strings"
 // encodedText is the level of base64 text. Such text can be read, but not rewritten.
 const encodedText = 3
 
-// fileData checks the data: URL of a file part. It checks the content of text files, as in data:text/plain;base64,…,
-// and returns false if it cannot read the URL.
+// fileData checks the data: URL of a file part. It checks the content of a text file, as in data:text/plain;base64,….
+// It returns false if it cannot read the URL.
 func (w *walker) fileData(s span) bool {
 	one := s.segment()
 	c := newCursor(w.body, &one)

@@ -13,7 +13,7 @@ const (
 	quoted               // with a placeholder in quotes: a number becomes a string
 	split                // with the placeholder for a value; later edits remove the rest of the finding
 	drop                 // with nothing, to remove the rest of such a finding
-	quote                // with a quote: part of a number becomes a string
+	quote                // with a quote, if part of a number is a finding: the number becomes a string
 	put                  // with a value, escaped
 	raw                  // with a value, not escaped
 )
@@ -22,7 +22,7 @@ const (
 // thousands of edits.
 type edit struct {
 	start, end uint32
-	value      uint32 // index in editor.values, for split and put
+	value      uint32 // index in edits.values, for split, put and raw
 	rule       governor.ID
 	change     change
 	level      uint8 // level of escaping at the edit

@@ -64,8 +64,8 @@ type Finding struct {
 // Report summarizes a rule's findings for the record.
 type Report struct {
 	Finding        // the first
-	Count   uint64 // number of all findings of the rule
-	MAC     string // HMAC-SHA-256 of the first match with Check.Key, in hexadecimal
+	Count   uint64 // number of findings of the rule
+	MAC     string // HMAC-SHA-256 of the first match, keyed with Check.Key, in hexadecimal
 	Excerpt string // last two characters of the first match; only for personal data
 }
 
@@ -82,8 +82,8 @@ type Result struct {
 	Characters uint64   // in all texts; counted only if the policy limits them
 }
 
-// Request checks the body of a request. body must be valid according to jsontext.Check. The result does not share its
-// memory.
+// Request checks the body of a request. body must be valid according to jsontext.Check. The result shares no memory
+// with body.
 func (c *Check) Request(kind Kind, body []byte) Result {
 	return c.body(kind, governor.Input, body, c.Redactor)
 }
@@ -158,8 +158,8 @@ func (w *walker) repeated() {
 	}
 }
 
-// Header checks the value of a header like a text of the request, and adds its findings to the result for the body.
-// It returns true if a finding must be redacted.
+// Header checks the value of a header in the same way as a text of the request, and adds the findings to the body's
+// result. It returns true if a finding must be redacted.
 //
 //go:noinline
 func (c *Check) Header(result *Result, name, value string) (redact bool) {

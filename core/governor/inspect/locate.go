@@ -9,7 +9,7 @@ import (
 // level is an open object or array.
 type level struct {
 	array bool
-	index int // index of an array's element
+	index int // index of the current element of an array
 	key   span
 }
 

@@ -84,7 +84,8 @@ func (m *mapper) replace(f governor.Finding, e edit) {
 	m.blank(f)
 }
 
-// add adds the edit for a placeholder, and adds an upper bound of its length to the size.
+// add adds the edit for a placeholder or a restored value. It raises edits.size by at least as many bytes as the edit
+// adds.
 func (m *mapper) add(e edit) {
 	size := maxNumber
 	if e.change == put {
@@ -147,7 +148,7 @@ func (m *mapper) name(opened int) bool {
 	return m.isKey
 }
 
-// quote turns a number that contains a finding into a string.
+// quote puts quotes around a number, part of which is a finding.
 func (m *mapper) quote(number, end int, level uint8) {
 	if m.quoted == number+1 {
 		return

@@ -14,7 +14,7 @@ const (
 	dataMember                    // encoded media or a text, depending on the type
 	idMember                      // an identifier
 	urlMember                     // a URL; not a text if it belongs to media
-	mediumMember                  // an object with media, or its URL
+	mediumMember                  // an object with media, or the URL of media
 	sourceMember                  // an object with media or a document; if it is a string, a text
 	audioMember                   // an object with media if it has an ID or data
 	fileMember                    // an object with a file

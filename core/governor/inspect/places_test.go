@@ -13,7 +13,7 @@ import (
 // email replaces «» in the bodies of the tests.
 const email = "jane.roe@example.com"
 
-// policy returns a policy with the same action for some rules in both directions.
+// policy returns a policy with the given action for the given rules in both directions.
 func policy(t testing.TB, a governor.Action, rules ...string) *governor.Policy {
 	t.Helper()
 	p := governor.NewPolicy()
@@ -188,7 +188,7 @@ func TestArgumentsAreDecodedTwice(t *testing.T) {
 	}
 }
 
-// skipped lists strings that are not texts. «» is not found in them.
+// skipped lists bodies with strings that are not texts. The email address in place of «» is not a finding there.
 var skipped = []struct {
 	kind inspect.Kind
 	body string

@@ -120,8 +120,8 @@ func object(r *rand.Rand, depth int, with string) string {
 	return "{" + strings.Join(all, ",\n ") + "}"
 }
 
-// everywhere lists the forms in which a text is put into a random body. %s stands for a JSON string, and %d for a
-// document in a string that contains one.
+// everywhere lists the forms in which a text is put into a random body. %s stands for the text as a JSON string, and
+// %d for a string with a JSON document that contains the text.
 var everywhere = []string{
 	`"content":%s`, `"content":[{"type":"text","text":%s}]`, `"content":[{"text":%s,"type":"text"},{"type":"image"}]`, `"input":{"a":[%s]}`,
 	`"arguments":%d`, `"thinking":%s`, `"parameters":{"properties":{"a":{"description":%s}}}`, `"source":{"data":%s,"type":"text"}`, `"unheard_of":[[%s]]`,
@@ -278,7 +278,7 @@ func TestOtherBytesStay(t *testing.T) {
 	}
 }
 
-// cutMark cuts a body at the control character, whichever way it is escaped.
+// cutMark cuts a body at the control character U+0001, however it is escaped.
 func cutMark(body string) (before, behind string, ok bool) {
 	for _, mark := range []string{`\\u0001`, `\u005cu0001`, `\u0001`} {
 		if before, behind, ok = strings.Cut(body, mark); ok {
@@ -288,7 +288,7 @@ func cutMark(body string) (before, behind string, ok bool) {
 	return spelledMark(body)
 }
 
-// spelledMark finds the inner escape if its own characters are escaped.
+// spelledMark does the same if the escape is in a string inside a string, and its own characters may be escaped.
 func spelledMark(body string) (before, behind string, ok bool) {
 	for _, backslash := range []string{`\\`, `\u005c`} {
 		for _, u := range []string{"u", `\u0075`} {

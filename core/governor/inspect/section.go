@@ -35,7 +35,7 @@ type unit struct {
 	section section
 }
 
-// maxUnits limits the memory for units, at 8 bytes each. All messages after that form one unit.
+// maxUnits limits the memory for units, at 8 bytes each. All messages beyond the limit belong to the last unit.
 const maxUnits = 1 << 16
 
 // enter starts a field of the body.
@@ -119,7 +119,7 @@ func (w *walker) number() {
 	w.walk()
 	w.edits.sort()
 	for s := range sections {
-		if s != messages { // reserve all placeholders first, because these sections stay the same in a session
+		if s != messages { // reserve all placeholders first: these sections do not grow with the session
 			w.numberSection(s, true, false)
 		}
 		w.numberSection(s, s == messages, true)

@@ -85,11 +85,11 @@ func checkRestores(t *testing.T, want, sent string, r *governor.Redactor) {
 }
 
 // TestLaterLiterals: text in a later message that looks like a placeholder does not change earlier numbers. A new
-// value in the same message gets a number that the message does not have.
+// value in the same message gets a number that the message does not contain.
 func TestLaterLiterals(t *testing.T) {
 	d := &sessionDialects[1]
 	first, _ := redactedTurn(t, d, []string{fill(d.user, "jane@example.org", "")}, `""`)
-	if !strings.Contains(first, "[EMAIL_2]") { // the tool's description has [EMAIL_1]
+	if !strings.Contains(first, "[EMAIL_2]") { // the tool's description contains [EMAIL_1]
 		t.Fatal(first)
 	}
 	later, r := redactedTurn(t, d, []string{fill(d.user, "jane@example.org", ""), fill(d.user, "[EMAIL_2] and joe@example.org, [EMAIL_3]", "")}, `""`)
@@ -102,7 +102,7 @@ func TestLaterLiterals(t *testing.T) {
 }
 
 // TestThousandValues: values beyond the limit get no number, neither in this turn nor in the next one. Placeholders
-// without a value stay as they are.
+// without a value are not changed.
 func TestThousandValues(t *testing.T) {
 	for i := range sessionDialects {
 		d := &sessionDialects[i]

@@ -13,7 +13,7 @@ import (
 type sessionDialect struct {
 	name             string
 	request, answers Kind
-	body             string // %[1]s is the messages, and %[2]s is the session's own metadata
+	body             string // %[1]s stands for the messages, and %[2]s for the session's own metadata
 	growing          string // the field with the messages
 	fixed            []string
 	user, result     string
@@ -94,7 +94,7 @@ func TestPlaceholdersOfASession(t *testing.T) {
 				t.Errorf("%s, turn %d:\n%s\ndoes not begin with\n%s", d.name, n, now[d.growing], was)
 			}
 			before = now
-			// The model repeats a placeholder, and names an address that only it knows.
+			// The model repeats a placeholder, and names an address that is not in the request.
 			sent := []byte(fill(d.answer, "to [EMAIL_3], or own"+fmt.Sprint(n)+"@example.com", `{"to":"[EMAIL_3]"}`))
 			restored := Restore(d.answers, sent, r)
 			if restored == nil || strings.Count(string(restored), "[EMAIL_3]") != strings.Count(d.answer, "[EMAIL_3]") {

@@ -17,7 +17,7 @@ type mode uint8
 
 const (
 	scan    mode = iota
-	repeat       // scan a text that repeats others: rewrite it, but count only findings that the others lack
+	repeat       // scan a text that repeats others: rewrite it, but count a finding only if its rule has no report yet
 	reserve      // collect the placeholders in the texts
 	restore      // replace placeholders with their values
 )
@@ -55,7 +55,7 @@ func (in *inspector) one(s segment) {
 }
 
 // text handles one text and removes its segments, which start at index from. They are the adjacent parts of one
-// message, or a single segment.
+// message, the tokens of log probabilities, or a single segment.
 func (in *inspector) text(from int) {
 	if from == in.segments.count {
 		return
@@ -160,6 +160,6 @@ func (in *inspector) finding(f governor.Finding, text []byte) {
 func (in *inspector) count(f governor.Finding, action governor.Action) {
 	in.single[0] = f
 	in.result.Tally.Add(in.check.Policy, in.dir, in.single[:])
-	// A finding that cannot be redacted, because its place is signed or it is a field name, must not pass.
+	// A finding that cannot be redacted, for example because it is signed or in a field name, must not pass.
 	in.result.Tally.Blocked = in.result.Tally.Blocked || action == governor.Block
 }

@@ -21,7 +21,7 @@ type frame struct {
 	// Objects only: the type, and the strings whose meaning depends on it or on other fields.
 	part                 part
 	signed, id           bool
-	unread, readable     bool // it contains a file that cannot be read, or one that can
+	unread, readable     bool // it contains a file that cannot be read (unread) or one that can (readable)
 	noted                bool // its medium has been noted
 	opaque               bool // it has encrypted content
 	text, thinking, data span
@@ -38,7 +38,7 @@ type walker struct {
 	depth   int
 	member  member // meaning of the next value
 	frames  [jsontext.MaxDepth]frame
-	repeats []segment // texts that repeat others, checked after them
+	repeats []segment // texts that repeat others, which are checked first
 	logs    []span    // the same, for log probabilities
 	decoded [6 * maxName]byte
 }
@@ -161,7 +161,7 @@ func (w *walker) open(c byte) (opened bool) {
 	w.depth++
 	w.pos++
 	w.space()
-	if w.peek() == c+2 { // ']' and '}' are two after '[' and '{'
+	if w.peek() == c+2 { // in ASCII, ']' and '}' come two after '[' and '{'
 		return false
 	}
 	if c == '{' {

@@ -92,7 +92,7 @@ func TestLongKeys(t *testing.T) {
 	}
 }
 
-// chunks cuts text into pieces of size bytes. The text is ASCII, with at most a few other characters.
+// chunks cuts text into pieces of size bytes. Nearly all of the text is ASCII.
 func chunks(text string, size int) (pieces []string) {
 	var piece strings.Builder
 	for _, r := range text {

@@ -117,7 +117,7 @@ func (s *Stream) feed(g *Guard, c *channel, piece []byte, final bool) (send, sto
 	return send, store
 }
 
-// escapedBracket begins the escaped forms of '[' and of the capitals in a placeholder.
+// escapedBracket is the beginning of the escapes of '[' and of the capitals in a placeholder.
 var escapedBracket = []byte(`\u00`)
 
 // canonical removes unneeded escapes of printable ASCII characters, so placeholders always have the same form.

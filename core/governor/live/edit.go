@@ -22,8 +22,8 @@ type editor struct {
 	copied  int // raw bytes before this index were copied to out or dropped
 }
 
-// rewrite returns the rewritten form of the first cut bytes of the decoded text. Afterwards, at is the start of the
-// rest.
+// rewrite returns the rewritten form of the first cut bytes of the decoded text. Afterwards, e.at is the index in
+// e.raw where the rest begins.
 func (e *editor) rewrite(cut int) []byte {
 	e.redactable()
 	if e.form == plain && len(e.found) == 0 {
@@ -79,7 +79,7 @@ func (e *editor) redactable() {
 	e.found = e.found[:n]
 }
 
-// character keeps, drops or replaces the character at pos of the decoded text.
+// character keeps, drops or replaces the character at pos in the decoded text.
 func (e *editor) character(pos int) {
 	switch e.class {
 	case structure:

@@ -7,9 +7,9 @@ import (
 )
 
 // Event checks an event of a passed-through stream. The event's data must be valid according to jsontext.Check. The
-// caller gets events instead: first the held-back text that ends here, then the event itself with rewritten texts and
-// otherwise unchanged bytes. deltas are the event's own, and Event modifies them. store is their checked form for the
-// cache. Both results are empty if the response is blocked.
+// caller gets events in its place: first the held-back text that ends here, then the event itself with rewritten
+// texts and otherwise unchanged bytes. deltas are those of the event, and Event modifies them. store is their checked
+// form for the cache. Both results are empty if the response is blocked.
 func (s *Stream) Event(g *Guard, dialect chat.Dialect, e *sse.Event, deltas []chat.Delta) (events []sse.Event, store []chat.Delta) {
 	if s.ended() {
 		return nil, nil
@@ -54,7 +54,7 @@ type passed struct {
 	early   []chat.Delta // the same, as deltas for the cache
 	deltas  []chat.Delta // deltas of the event itself, for the cache
 	done    []bool       // for each delta: its text has been checked
-	met     int          // number of texts, ends of texts, and other places that an edit depends on
+	met     int          // number of places so far that an edit may depend on: texts, ends of texts, and others
 	frame   frame        // frame of the first piece of text
 }
 
@@ -173,7 +173,7 @@ func (p *passed) match(c *channel, raw []byte) int {
 	return -1
 }
 
-// flush ends a channel. It sends held-back text in an event before this one.
+// flush ends a channel. It puts held-back text into an event that is sent before this one.
 func (p *passed) flush(c *channel) {
 	if c.waits() {
 		send, store := p.stream.feed(p.guard, c, nil, true)

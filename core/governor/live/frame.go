@@ -3,16 +3,16 @@ package live
 import "github.com/postern-ai/postern/core/chat"
 
 // frame is an event with one piece of text, but without that text. Most events of a stream have the same frame as the
-// event before. Only their text differs, so they need no walk. A frame is kept only within a step.
+// event before. Only the text differs, so they need no walk. A frame is kept only within a step.
 type frame struct {
 	head, tail    []byte // the event's data before and after the text; nil if there is no frame yet
 	kind          chat.DeltaKind
 	choice        uint64
 	index, place  uint64
-	signed, turns bool // turns: the texts of other kinds in the choice end where the piece begins
+	signed, turns bool // turns is set if the texts of other kinds in the choice end where the piece begins
 }
 
-// remember keeps the frame of an event for the next one if the event contains only one piece of text.
+// remember keeps the frame of an event for the next event if the event contains only one piece of text.
 func (p *passed) remember() {
 	want := 1
 	if p.frame.turns {

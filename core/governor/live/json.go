@@ -117,7 +117,8 @@ func valueEnd(data []byte, i int) int {
 	return i
 }
 
-// number returns the value of a JSON number that is an index, at most 1<<20. It returns 0 for other values.
+// number returns the value of a JSON number that is an index. It returns 0 for other values, and for numbers of more
+// than eight digits.
 func number(data []byte) (n uint64) {
 	for _, b := range data {
 		if b < '0' || b > '9' || n > 1<<20 {

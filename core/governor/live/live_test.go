@@ -168,7 +168,7 @@ func TestArgumentsStayJSON(t *testing.T) {
 		{`{"to":"jo\u0065\u0040example.com!"}`, `{"to":"[EMAIL]!"}`},
 		{`{"to":"a\njoe@example.com\n\ud83d\ude00"}`, `{"to":"a\n[EMAIL]\n\ud83d\ude00"}`},
 		{`{"to":"\"joe@example.com\""}`, `{"to":"\"[EMAIL]\""}`},
-		{ // a key without an end continues across quotes and commas
+		{ // a private key without an end continues across quotes and commas
 			`{"k":"-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQ","n":[12,true],"s":""}`,
 			`{"k":"[PRIVATE_KEY]","[PRIVATE_KEY]":["[PRIVATE_KEY]","[PRIVATE_KEY]"],"[PRIVATE_KEY]":""}`,
 		},
@@ -287,8 +287,8 @@ func TestPartsInOrder(t *testing.T) {
 	}
 }
 
-// TestSignedThinking: a finding in thinking that its signature covers is blocked instead of redacted, and
-// placeholders in such thinking stay.
+// TestSignedThinking: in signed thinking, a finding is blocked instead of redacted, and placeholders are not
+// replaced.
 func TestSignedThinking(t *testing.T) {
 	deltas := func(thought string) []chat.Delta {
 		return append([]chat.Delta{

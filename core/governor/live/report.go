@@ -17,7 +17,7 @@ type Report struct {
 	Count      uint64
 	Path       string // such as "choices[0].message.content"
 	Start, End uint64 // UTF-8 offsets in the decoded text
-	Digest     []byte // HMAC-SHA-256 of the match with Guard.Key; nil without a key
+	Digest     []byte // HMAC-SHA-256 of the match, keyed with Guard.Key; nil without a key
 	Excerpt    string // last two characters of the match; only for personal data
 }
 
@@ -38,7 +38,7 @@ func (s *Stream) count(g *Guard, c *channel, f governor.Finding, match []byte) {
 	s.found(f.Rule)
 	one := [1]governor.Finding{f}
 	s.Tally.Add(g.Policy, governor.Output, one[:])
-	s.Tally.Listed = s.Tally.Listed[:0] // Reports has the same data in less space
+	s.Tally.Listed = s.Tally.Listed[:0] // Reports has the same data and takes less space
 	s.report(g, c, f, match)
 	redacts := g.action(f.Rule) == governor.Redact
 	s.blocked = s.blocked || s.Tally.Decide(g.Policy) == governor.Rejected || redacts && c.signed

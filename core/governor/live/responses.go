@@ -193,8 +193,8 @@ func (p *passed) responsesOther(r *response) {
 	}
 }
 
-// itemAdded starts an item. If a call already contains arguments, pieces of them may follow. All other fields are
-// complete.
+// itemAdded starts an item. If the item is a call that already contains arguments, more pieces of them may follow.
+// All other fields are complete.
 func (p *passed) itemAdded(r *response) {
 	members := enter(p.data, r.item, '{')
 	for name, v, ok := members.member(); ok; name, v, ok = members.member() {
@@ -311,7 +311,7 @@ func (p *passed) renumber(r *response) {
 	}
 }
 
-// number gives the inserted events their numbers. n is the provider's number of the event that they come before.
+// number gives the inserted events their numbers. n is the provider's number for the event that comes after them.
 func (p *passed) number(n uint64) {
 	s := p.stream
 	for i := range p.before {

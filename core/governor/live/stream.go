@@ -57,7 +57,8 @@ func (s *Stream) Fields(f *abi.Fields) {
 	}
 }
 
-// open returns the channel of a text, which it creates if needed. It returns nil if there are too many channels.
+// open returns the channel of a text, and creates the channel if needed. It returns nil if there are too many
+// channels.
 func (s *Stream) open(want *channel) *channel {
 	free := -1
 	for i := range s.channels {

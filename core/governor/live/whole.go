@@ -50,7 +50,8 @@ func (s *Stream) whole(g *Guard, c *channel, raw []byte, f form) (send, store []
 	return send, store
 }
 
-// again counts a finding in a text that may repeat others. It is counted only if its rule has no finding yet.
+// again counts a finding in a text that may repeat others. The finding is counted only if its rule has no finding
+// yet.
 func (s *Stream) again(g *Guard, c *channel, f governor.Finding, match []byte) {
 	if !slices.Contains(s.seen, uint64(f.Rule)) {
 		s.count(g, c, f, match)

@@ -49,8 +49,8 @@ func emails(t *testing.T) *live.Guard {
 	return &live.Guard{Policy: policy(t, map[string]governor.Action{"personal.email": governor.Redact}), Redactor: redactor(t, "me@example.org")}
 }
 
-// TestOpenAIEvents: everything except texts stays the same byte for byte, and the end of a text is sent before the
-// finish reason.
+// TestOpenAIEvents: everything except the texts stays the same, byte for byte, and the end of a text is sent before
+// the finish reason.
 func TestOpenAIEvents(t *testing.T) {
 	got, _ := through(t, chat.OpenAI, emails(t),
 		`{"id":"c1", "created":7,"model":"m","choices":[{"delta":{"role":"assistant","content":""},"index":0,"extra":{"a":[1.50,"\u00e9"]}}],"obfuscation":"xY"}`,
@@ -70,7 +70,7 @@ func TestOpenAIEvents(t *testing.T) {
 }
 
 // TestSameFrames: an event that differs from the one before only in its text is checked like any other, even if the
-// text seems to end elsewhere. Package livestream compares it with the same event in a separate step.
+// text seems to end elsewhere. Package livestream compares the result with that of the same event in a separate step.
 func TestSameFrames(t *testing.T) {
 	const head, tail = `{"id":"c","choices":[{"index":0,"delta":{"content":"`, `"}}]}`
 	middles := []string{
@@ -93,7 +93,7 @@ func TestSameFrames(t *testing.T) {
 	const anthropic = `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"`
 	const begin = `{"type":"message_start","message":{"id":"m1","role":"assistant","content":[],"model":"m","usage":{"input_tokens":1}}}`
 	got, _ := through(t, chat.Anthropic, emails(t), begin, anthropic+`to joe@exam"}}`, anthropic+`ple.com "}}`, anthropic+`ok "}}`, anthropic+`. "}}`)
-	// A space after a word may be followed by the equal sign of an assignment.
+	// After a word and a space, the equal sign of an assignment may follow.
 	compare(t, got, []string{begin, anthropic + `to "}}`, anthropic + `"}}`, anthropic + `[EMAIL] ok "}}`, anthropic + `. "}}`})
 }
 
@@ -135,8 +135,8 @@ func TestOpenAIOtherTexts(t *testing.T) {
 	}
 }
 
-// TestResponsesEvents: whatever repeats the text is rewritten in the same way and not counted again. The numbers stay
-// in order.
+// TestResponsesEvents: whatever repeats the text is rewritten in the same way and not counted again. The events'
+// numbers stay in order.
 func TestResponsesEvents(t *testing.T) {
 	got, r := through(t, chat.Responses, emails(t),
 		`{"type":"response.created","sequence_number":0,"response":{"id":"r","instructions":"write to [EMAIL_1]","output":[]}}`,
@@ -342,7 +342,8 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// TestToolWithoutArguments: the cache gets the empty object, although Anthropic's stream has no piece of it.
+// TestToolWithoutArguments: the cache gets an empty object as the arguments, although Anthropic's stream has no piece
+// of it.
 func TestToolWithoutArguments(t *testing.T) {
 	_, r := through(t, chat.Anthropic, emails(t),
 		`{"type":"message_start","message":{"id":"m"}}`, `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"f","input":{}}}`,

@@ -70,7 +70,7 @@ func Keywords() (names []string) {
 // Mode says how Check handles keywords that it does not know.
 type Mode uint8
 
-// Ignored is for schemas that another program also applies. They may have keywords that Validate ignores.
+// Ignored is for schemas that another program also applies. Such schemas may have keywords that Validate ignores.
 const (
 	Rejected Mode = iota
 	Ignored

@@ -11,8 +11,8 @@ import (
 // Result is the outcome of Validate. Its zero value means that the text is valid.
 type Result struct {
 	// Keyword is the first keyword, in the schema's order, that the text does not satisfy. It is "json" if the text
-	// is not JSON. It is "limit" if the text nests deeper than 32 levels in the schema's terms, or takes too much
-	// work.
+	// is not JSON, and "false" if that part of the schema is the literal false. It is "limit" if the text nests
+	// deeper than 32 levels in the schema's terms, or takes too much work.
 	Keyword string
 	// Path is the place in the text as a JSON Pointer (RFC 6901). Names that the schema does not have appear as "*".
 	Path string
@@ -138,7 +138,7 @@ func (v *validator) combined(name, argument, value string, depth int) bool {
 }
 
 // alternative checks a schema that may fail. If a value satisfies it, the result is certain only if every keyword
-// that applies to the value is evaluated. One that is not might reject the value.
+// that applies to the value is evaluated. A keyword that is not evaluated might reject the value.
 func (v *validator) alternative(schema, value string, depth int) (ok, sure bool) {
 	before := v.unsure
 	v.quiet++
