@@ -2,7 +2,7 @@ package governor
 
 // spread returns the effective number of different bytes in text: n² / Σ count², which is 2 to the power of the
 // collision entropy. Random text of n bytes from an alphabet of k characters has a spread of about n / (1 + (n-1)/k).
-// It uses only integers, so every host computes the same value.
+// spread uses only integers, so every host computes the same value.
 func spread(text []byte) int {
 	var count [256]uint16
 	for _, b := range text {

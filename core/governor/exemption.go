@@ -148,7 +148,7 @@ type wholeMatch struct {
 }
 
 // matchesWhole reports whether a pattern matches a text from its first to its last byte, regardless of what surrounds
-// it. The leftmost match is the longest, so a match of the whole text is the one that is found.
+// it. The search returns the longest of the leftmost matches, so it finds a match of the whole text if there is one.
 func (s *Scanner) matchesWhole(data, text []byte) bool {
 	one, ok := readProgram(data)
 	if !ok || len(text) == 0 || len(text) > MaxMatch || one.count() > MaxInstructions {

@@ -167,7 +167,7 @@ func (s *Scanner) identityAbout(v *view, start int, n *number, k int, subjects c
 	return 0, false, wrong
 }
 
-// countries lists the codes of countries that come before national numbers, with the subject of those numbers.
+// countries lists the country codes that may come before national numbers, with the subjects of the numbers.
 var countries = [...]struct {
 	code    string
 	subject context

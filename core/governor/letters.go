@@ -292,8 +292,8 @@ func mxCURP(t []byte) bool {
 	return isDate(t[4:]) && oneOf(t[10], "HMX") && (10-mxSum(t[:17])%10)%10 == checksum.Digit(t[17])
 }
 
-// mxSum returns the sum of the values of letters and digits, each multiplied by its position from the end, which
-// begins at two.
+// mxSum returns the sum of the values of letters and digits, each multiplied by its position, counted from the end
+// and starting at two.
 func mxSum(t []byte) (sum int) {
 	for i, b := range t {
 		value := int(b - '0')
@@ -312,7 +312,7 @@ func fiHETU(t []byte) bool {
 	return isDayFirst(t) && "0123456789ABCDEFHJKLMNPRSTUVWXY"[number%31] == t[9]
 }
 
-// frCorsica checks a French NIR with 2A or 2B for the department, which count as 19 and 18.
+// frCorsica checks a French NIR in which the department is 2A, which counts as 19, or 2B, which counts as 18.
 func frCorsica(t []byte) bool {
 	var d [15]byte
 	copy(d[:], t)

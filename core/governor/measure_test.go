@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// surroundings are texts around a token, which replaces %s. They differ from the ones in testdata/governor.
+// surroundings are texts in which a token replaces %s. They differ from the ones in testdata/governor.
 var surroundings = []string{
 	"%s", "my token: %s", "KEY=%s\nNEXT=1", `{"credentials":{"value":"%s"},"n":3}`, "Authorization: token %s\r\nAccept: */*",
 	"<value>%s</value>", "use `%s` for the test system", "please rotate %s, it leaked", "a,b,%s,d", "- %s\n- other", "url?t=%s", "(%s)",

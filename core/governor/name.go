@@ -3,7 +3,7 @@ package governor
 import "bytes"
 
 // mayName reports whether a part of a word without digits may be in the vocabulary, or whether the word has a
-// detector of its own. It does not check a word that has only one part, because noted looks it up.
+// detector of its own. It does not check a word that has only one part, because noted looks such a word up.
 func mayName(word []byte, kinds uint16) bool {
 	if kinds&(isJoint|isUpper) == 0 {
 		return len(word) >= 2

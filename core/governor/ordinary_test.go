@@ -63,7 +63,7 @@ func TestOrdinaryText(t *testing.T) {
 }
 
 // TestOrdinaryTextIsNotHeld streams ordinary text in pieces of 24 bytes, about the size of a model's chunk. Only an
-// unfinished word or group of digits is held back, which is seldom longer than a piece.
+// unfinished word or group of digits is held back, and it is seldom longer than a piece.
 func TestOrdinaryTextIsNotHeld(t *testing.T) {
 	names, err := filepath.Glob("../../docs/project/decisions/*.md")
 	if err != nil || len(names) == 0 {

@@ -194,8 +194,8 @@ func (s *Scanner) limit(i, to int) int {
 }
 
 // isPair reports whether two letters and a space are at i, shortly after a word about British insurance numbers. Such
-// a number may begin with them. Elsewhere, its letters must be capitals. Otherwise, every two-letter word at the end
-// of a piece would be held back.
+// a number may begin with them. Elsewhere, only capitals may begin one. If all letters could, every two-letter word
+// at the end of a piece would be held back.
 func (s *Scanner) isPair(text []byte, i int) bool {
 	return text[i+2] == ' ' && isLetterByte(text[i]) && isLetterByte(text[i+1]) && (i == 0 || class[text[i-1]]&inWord == 0) && s.since(aboutBritain, i) <= nearBefore
 }

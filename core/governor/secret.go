@@ -244,8 +244,8 @@ func isCount(v *view, i int) bool {
 	return to > i && to < i+6 && (v.at(to) == ',' || v.at(to) == '}')
 }
 
-// behindName returns the end of the text that may come between a name and what connects it with its value. It returns
-// i, where the name ends, if there is no such text.
+// behindName returns the end of the text that may come between a name and the characters that connect it with its
+// value. It returns i, where the name ends, if there is no such text.
 func behindName(v *view, i int, secure bool) int {
 	if secure {
 		return behindOptions(v, i)

@@ -246,8 +246,8 @@ type entry struct {
 	pair    bool   // it begins or ends a pair
 }
 
-// wordPair is a pair of words. It has their numbers, which are their positions in wordText, and the number of the
-// pair's entry.
+// wordPair is a pair of words. It holds the numbers of the two words, which are their positions in wordText, and the
+// number of the pair's entry.
 type wordPair struct {
 	first, second uint16
 	entry         uint8

@@ -21,9 +21,9 @@ func reverse(alphabet string) (table [256]byte) {
 // maxBase58 limits the number of decoded bytes: an extended key (BIP 32) has 82.
 const maxBase58 = 84
 
-// Base58Check decodes base58 text whose last four bytes are the first four of the double SHA-256 of the others. It
-// returns the first byte and the length without the checksum. Its running time is quadratic in the length of the
-// text, which is at most 115 bytes. Source: https://en.bitcoin.it/wiki/Base58Check_encoding
+// Base58Check decodes base58 text that ends with a checksum: the first four bytes of the double SHA-256 of the bytes
+// before it. It returns the first byte and the length without the checksum. Its running time is quadratic in the
+// length of the text, which is at most 115 bytes. Source: https://en.bitcoin.it/wiki/Base58Check_encoding
 func Base58Check(text []byte) (version byte, length int, ok bool) {
 	if len(text) > 115 {
 		return 0, 0, false

@@ -81,7 +81,7 @@ func lowSurrogate(text jsontext.Escaped) bool {
 }
 
 // Request returns a request that asks a classifier about a conversation. A chat model gets Prompt as its system
-// prompt. Llama Guard has its own.
+// prompt. Llama Guard has its own prompt.
 func Request(kind governor.ClassifierKind, m *config.Model, text jsontext.Escaped) chat.Request {
 	r := chat.Request{
 		Dialect: chat.Native, Model: m.Name, Temperature: "0", MaxTokens: MaxTokens,

@@ -98,7 +98,7 @@ var members = [...]word{
 	{"b64_json", uint8(skipMember)},
 }
 
-// echoes lists the fields of a response in the Responses dialect that repeat others. Code 1 marks fields of the
+// echoes lists the fields of a response in the Responses dialect that repeat other fields. Code 1 marks fields of the
 // request, which were checked as input. Code 2 marks the texts of the output.
 var echoes = [...]word{
 	{"instructions", 1}, {"tools", 1}, {"tool_choice", 1}, {"metadata", 1}, {"text", 1}, {"prompt", 1}, {"user", 1},
