@@ -6,8 +6,8 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// await issues an action whose reply arrives as an event. It panics if the ID is already outstanding, because the two
-// replies would be indistinguishable.
+// await issues an action whose reply arrives as an event. It panics if the ID is already outstanding, because the
+// replies to the two actions could not be told apart.
 func (x *exchange) await(a abi.Action) {
 	if slices.Contains(x.s.outstanding, a.ID) {
 		panic("exchange: the action ID is already outstanding")

@@ -27,7 +27,7 @@ const (
 
 // dispatchClassified sends a request that no longer has to wait for a classifier.
 func (x *exchange) dispatchClassified() {
-	if x.s.dispatchMs == 0 { // otherwise the time spent following a flight counts as well
+	if x.s.dispatchMs == 0 { // it is already set if the request followed a flight, because that time counts too
 		x.s.dispatchMs = x.now
 	}
 	switch {
@@ -82,15 +82,16 @@ func (x *exchange) wireCall(r *chat.Request) *wire.Call {
 func (x *exchange) onUnsealed() {
 	if !x.keepProviderKey() {
 		x.noteAttempt("sealed")
-		// A retry only helps if it can reach a target that has already failed.
+		// A retry by the caller only helps if an earlier target has failed, because that target may have recovered by
+		// then.
 		x.next(fault.NoProvider, refusal{noRetry: x.s.attempts == 0, details: []fault.Detail{{Field: "model", Message: unready(x.current())}}})
 		return
 	}
 	x.attempt()
 }
 
-// onBuildBody encodes the request for a target of another dialect, or for one that does not support all of its
-// parameters.
+// onBuildBody encodes the request for a target with another dialect, or for one that does not support all of the
+// request's parameters.
 func (x *exchange) onBuildBody() {
 	x.endpoint.calls.build(x, x.event.Data)
 }
@@ -133,8 +134,8 @@ func hasContent(r *chat.Request) bool {
 	})
 }
 
-// translated returns the request in the form for the current target. It reports parts that the target does not get as
-// dropped, or returns them as lost in strict mode.
+// translated returns the request in the form for the current target. Parts that the target does not get are recorded
+// as dropped. In strict mode, they are returned as lost instead.
 //
 //go:noinline
 func (x *exchange) translated(body []byte) (r chat.Request, lost []chat.Member) {
@@ -183,8 +184,8 @@ func (x *exchange) translate(r *chat.Request) []chat.Member {
 	return append(r.Omitted, r.Extra...)
 }
 
-// nameThinking reports thinking from earlier turns that the target cannot read, unless it is one of the target's
-// unsupported parameters.
+// nameThinking reports thinking from earlier turns that the target cannot read, unless it is already reported as an
+// unsupported parameter.
 func (x *exchange) nameThinking(r *chat.Request) {
 	thinks := x.wire().Thinks
 	if thinks == nil {
@@ -248,8 +249,8 @@ func (x *exchange) fetch(request abi.Action) {
 	}
 }
 
-// fetchIn sends a request and waits for the response in phase p. Timeouts before the first content are capped at the
-// time left of the shared limit.
+// fetchIn sends a request and waits for the response in phase p. The timeouts that apply before the first content are
+// capped at the time that remains for all attempts together.
 func (x *exchange) fetchIn(p phase, request abi.Action) {
 	s := &x.s
 	s.attempts++

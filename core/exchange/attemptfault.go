@@ -6,7 +6,7 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// onFault handles an attempt that ended without a complete response and without the head of a stream.
+// onFault handles an attempt that ended before a complete response or the head of a stream arrived.
 func (x *exchange) onFault() {
 	s := &x.s
 	x.cancel(idTick)

@@ -101,8 +101,8 @@ func (x *exchange) keepRequest(parsed *api.Parsed) {
 	x.computeCacheKey(parsed.Members)
 }
 
-// maxHashedBytes is the size in bytes up to which a request is hashed with SHA-256 directly. Hashing a large body
-// directly would take half of the step's time.
+// maxHashedBytes is the size in bytes up to which a request is hashed with SHA-256 directly. A larger body is first
+// hashed with BLAKE2b, because SHA-256 would take half of the step's time.
 const maxHashedBytes = 16 << 10
 
 // strictVariant is the bit in the endpoint's variant that marks a strict request.
@@ -114,7 +114,7 @@ func (x *exchange) computeCacheKey(members []byte) {
 	r := &x.s.request
 	w := abi.Writer{Buf: make([]byte, 0, 128)}
 	w.String(x.config.Version)
-	request := len(w.Buf) // the rest does not depend on the catalog
+	request := len(w.Buf) // from here on, nothing depends on the catalog
 	w.Uint(uint64(x.s.dialect))
 	variant := x.endpoint.calls.variant
 	if x.s.strict {
@@ -123,7 +123,7 @@ func (x *exchange) computeCacheKey(members []byte) {
 	w.Uint(variant)
 	w.String(r.model)
 	x.hashPassed(&w)
-	if b := &r.Bought; b.Terms != "" || b.MaxToolCalls > 0 { // these are not part of the members
+	if b := &r.Bought; b.Terms != "" || b.MaxToolCalls > 0 { // members does not contain these
 		w.String(b.Terms)
 		w.Uint(b.MaxToolCalls)
 	}

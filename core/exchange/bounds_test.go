@@ -89,8 +89,8 @@ func TestDroppedParamsHeaderLimit(t *testing.T) {
 }
 
 func TestAttemptsHeaderLimit(t *testing.T) {
-	// Five targets with results of 75 bytes each, and one whose result either just fits into the remaining part of
-	// 400 bytes or just does not.
+	// There are five targets with results of 75 bytes each. The result of the sixth either just fits into the rest of
+	// the 400 bytes or is just too long.
 	header := func(last string) string {
 		var models, targets []string
 		for i := range 6 {

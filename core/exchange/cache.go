@@ -6,8 +6,8 @@ import (
 	"github.com/postern-ai/postern/core/exchange/cached"
 )
 
-// cacheEntryKey returns the key of a response in host memory and KV. It separates projects, versions of a project's
-// policy, and the mock's responses from real ones.
+// cacheEntryKey returns the key of a response in host memory and KV. Different projects, and different versions of a
+// project's policy, have different keys. The mock's responses have different keys from real ones.
 func (x *exchange) cacheEntryKey() string {
 	s := &x.s
 	p := cached.Partition{
@@ -64,7 +64,7 @@ func (x *exchange) newEntry(a *answer, raw bool, body []byte) cached.Entry {
 	}
 }
 
-// planPromotion keeps a response that is requested for the second time so that it can be stored in KV after the
+// planPromotion sets aside a response that has been requested again, so that it can be stored in KV after the
 // admission.
 func (x *exchange) planPromotion(e *cached.Entry) {
 	left := e.PromotionMs(x.now, x.s.record.Cache, x.s.record.CacheTTLSeconds)

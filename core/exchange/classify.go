@@ -19,7 +19,7 @@ import (
 
 // The states of the classifier.
 const (
-	classifierOff       sideState = iota // the request has no text to judge
+	classifierOff       sideState = iota // the request is not classified
 	classifierPlanned                    // the request is not admitted yet
 	classifierReading                    // loading the stored text
 	classifierJudging                    // waiting for the classifier's response
@@ -52,8 +52,8 @@ func (x *exchange) classifierState() sideState {
 	return classifierOff
 }
 
-// planClassification keeps the text for the classifier if the project has one. Requests with development keys are not
-// classified, because no provider is called for them.
+// planClassification keeps the request's text for the classifier if the project has a classifier. Requests with
+// development keys are not classified, because no provider is called for them.
 func (x *exchange) planClassification(body []byte) {
 	c := &x.s.govern.classification
 	*c = classification{}

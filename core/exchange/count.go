@@ -45,7 +45,7 @@ func (x *exchange) estimateCount() {
 
 func (x *exchange) respondEstimate() { x.respondCount(x.s.request.PromptTokens, true) }
 
-// counter returns the current target on one of its provider's APIs that counts tokens. f is nil if there is none. A
+// counter returns the current target, called through an API that counts tokens. f is nil if there is no such API. A
 // request in a provider's format is counted only on the API with that format. A native request is translated, so
 // OpenAI's counting API also works for models that are called through chat completions.
 //

@@ -6,8 +6,8 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// streamUsage returns the usage of the current attempt so far, priced at the most expensive terms that its settlement
-// may use.
+// streamUsage returns the usage of the current attempt so far, priced at the most expensive terms that may apply to
+// its settlement.
 func (x *exchange) streamUsage() chat.Usage {
 	st := &x.s.stream
 	u := x.billableUsage(st.usage, st.tokens(), false)
@@ -15,7 +15,7 @@ func (x *exchange) streamUsage() chat.Usage {
 	return u
 }
 
-// streamCost returns the cost that the request would have if its stream had that many more tokens.
+// streamCost returns what the request would cost if its stream had the given number of additional tokens.
 func (x *exchange) streamCost(more uint64) money.Pico {
 	u := x.streamUsage()
 	u.Output += more

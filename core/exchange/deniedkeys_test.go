@@ -13,7 +13,8 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// isolate runs many exchanges with unknown keys. Replies to their actions arrive immediately.
+// isolate simulates an isolate that runs many exchanges with unknown keys. Replies to their actions arrive
+// immediately.
 type isolate struct {
 	*testing.T
 	config  *config.Config

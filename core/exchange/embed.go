@@ -64,8 +64,8 @@ func (x *exchange) sendEmbeddings(body []byte) {
 	x.fetch(request)
 }
 
-// maxMockNumbers limits how many numbers a request may ask for through its dimensions parameter, over all vectors.
-// They take about 10 MB. Above the limit, the mock uses its default dimensions.
+// maxMockNumbers limits the total number of vector elements that a request may ask for through its dimensions
+// parameter. That many take about 10 MB. Above the limit, the mock uses its default dimensions.
 const maxMockNumbers = 1 << 20
 
 func (x *exchange) mockEmbeddings(body []byte) {

@@ -7,7 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// ending says how the request ended if it was not served. It is kept until the key's entry has counted it.
+// ending says how the request ended if it was not served. It is kept until it is counted in the key's entry.
 type ending struct {
 	count  ledger.EndCount // Count 0: none
 	record ledger.Record
@@ -27,7 +27,7 @@ var endingRows = [...]sideRow{
 	{endingTold, inTallied, (*exchange).onTallied, 1<<endingIdle | 1<<endingTold, 0},
 }
 
-// The states of that machine.
+// The states of endingRows.
 const (
 	endingIdle   sideState = iota
 	endingPinned           // waiting for the next step, which will have the key's entry
@@ -45,7 +45,8 @@ func (x *exchange) endingState() sideState {
 }
 
 // countEnd adds a request that was not served to the counts in its key's entry. It does so immediately if this step
-// has the entry. All requests without a known key share one entry, which is reported to the deployment's Ledger.
+// has the entry, and otherwise in a later step. All requests without a known key share one entry, which is reported
+// to the deployment's Ledger.
 func (x *exchange) countEnd(f fault.Fault, booked ledger.Booked) {
 	s := &x.s
 	if !s.haveRecord && !x.countsWithoutKey(f) {
@@ -149,7 +150,7 @@ func (x *exchange) endOf(f fault.Fault) ledger.End {
 	return refusedWith(f.Status())
 }
 
-// failedBy returns how a request ends because of its last provider's failure.
+// failedBy returns how a request ends if it ends with f because a provider failed.
 func (x *exchange) failedBy(f fault.Fault) ledger.End {
 	if f == fault.ProviderBusy {
 		return ledger.EndBusy

@@ -96,7 +96,7 @@ type texts struct {
 // calls says how an endpoint's requests are sent to providers. Its zero value is for endpoints that do not call
 // providers.
 type calls struct {
-	noun    string  // what error messages call such a model, including the article
+	noun    string  // what error messages call a model for this API, including the article
 	purpose Purpose // the purpose of the fetch, for observers
 	variant uint64  // distinguishes bodies of one dialect in the keys of stored responses: 0 for chat, then 1, 4, 5, …; 2 is strictVariant
 	// family returns the part of a provider's family that supports this API. ok is false if there is none.

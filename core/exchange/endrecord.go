@@ -41,7 +41,7 @@ func (x *exchange) endRecord(f fault.Fault, end ledger.End) ledger.Record {
 }
 
 // endModel returns the model under which a request that was not served is counted and settled. This is the model of
-// the response, the last model called, or the requested model.
+// the cached response if there is one, otherwise the last model called or, if none was called, the requested model.
 func (x *exchange) endModel() string {
 	if x.s.hit.found {
 		return x.s.hit.model
@@ -112,7 +112,7 @@ func (x *exchange) recordBody(f fault.Fault, to extent) []byte {
 	return append(b.B, '}')
 }
 
-// endsLater reports whether a result is the 200 status of a stream whose outcome is the next result.
+// endsLater reports whether result i is the 200 status of a stream whose outcome is the next result.
 func (x *exchange) endsLater(results []string, i int) bool {
 	times := x.s.notes.times
 	if i+1 >= min(len(results), len(times)) || times[i].startMs != times[i+1].startMs {
@@ -130,8 +130,8 @@ func (x *exchange) cacheWord() string {
 	return ""
 }
 
-// finishWord returns the native API's word for the reason why the provider's response ended. If that API has no word
-// for it, finishWord has its own. It returns "" if the provider gave no reason.
+// finishWord returns the native API's word for the reason why the provider's response ended, or its own word if that
+// API has none. It returns "" if the provider gave no reason.
 func finishWord(finish chat.Finish) string {
 	switch finish {
 	case chat.FinishNone:
@@ -213,7 +213,7 @@ func (x *exchange) recordUsage(b *jsontext.Builder) {
 	}
 }
 
-// recordRules writes the rules of the request's violations. With them, the violations can be searched in the
+// recordRules writes the rules of the request's violations. With these rules, the violations can be found in the
 // project's Ledger by rule, key and time. The Ledger has no violations for requests that were not admitted.
 func recordRules(b *jsontext.Builder, rules string) {
 	if rules == "" {

@@ -36,7 +36,7 @@ func endingOf(t *testing.T, r request) (body recorded) {
 
 const hello = `"messages":[{"role":"user","content":"Hello"}]`
 
-// TestRecordedUser: a record names the end user for each API if the ID looks like an ID.
+// TestRecordedUser: for each API, a record names the end user if the value looks like an ID.
 func TestRecordedUser(t *testing.T) {
 	limited := []*keymeter.AdmitReply{{Verdict: keymeter.RateLimited, RetryMs: 1000}}
 	for _, c := range []struct{ path, body, want string }{
@@ -105,7 +105,8 @@ func TestRecordedFinishReason(t *testing.T) {
 	}
 }
 
-// TestRecordedRules: a record names the violated rules, whether the request or the response violated them.
+// TestRecordedRules: a record names the violated rules, regardless of whether the request or the response violated
+// them.
 func TestRecordedRules(t *testing.T) {
 	s := governor.NewSettings()
 	s.Enabled = true

@@ -46,7 +46,7 @@ func Entry(storedMs, expiresMs uint64, provider, model string, usage chat.Usage,
 	return e.Encode()
 }
 
-// EndOf returns how the request in an encoded state ended, if its key's entry has not counted it yet.
+// EndOf returns how the request in an encoded state ended, if that is not yet counted in the key's entry.
 func EndOf(cfg *config.Config, stateBytes []byte) ledger.End {
 	s := decodeState(stateBytes, cfg.Models)
 	return s.ending.count.End

@@ -23,13 +23,14 @@ import (
 // free of charge.
 func (x *exchange) testMode() bool { return x.s.record.Environment == keys.Development }
 
-// permitted reports whether the key has the permission for this endpoint.
+// permitted reports whether the key has the permission that this endpoint requires.
 func (x *exchange) permitted() bool { return x.s.record.May(x.endpoint.needs) }
 
 // tier returns the requested tier, or nil if the request names a model.
 func (x *exchange) tier() *config.Tier { return x.config.Tier(x.s.request.model) }
 
-// family returns the API family of the endpoint, or that of the caller's dialect if the endpoint has none.
+// family returns the endpoint's API family. If the endpoint does not set one, this is the family of the caller's
+// dialect.
 //
 //go:noinline
 func (x *exchange) family() *api.Family {
@@ -37,7 +38,7 @@ func (x *exchange) family() *api.Family {
 	return &f
 }
 
-// formatOf returns the family by value.
+// formatOf does the same as family, but returns a value instead of a pointer.
 func (x *exchange) formatOf() api.Family {
 	if x.endpoint.format != nil {
 		return x.endpoint.format()
@@ -115,9 +116,9 @@ func (x *exchange) targets() []policy.Target {
 	return x.targetsMemo
 }
 
-// onCallersAPI returns a model with the provider API that this request uses. This is the API with the caller's format
-// if it serves the model, and otherwise the model's first API. The choice is the same in every step, because it
-// depends only on the request.
+// onCallersAPI returns a model with the provider API that this request uses. This is an API with the caller's format
+// if the model is available on one, and otherwise the model's first API. The choice is the same in every step,
+// because it depends only on the request.
 func (x *exchange) onCallersAPI(m *config.Model) *config.Model {
 	if len(m.Others) == 0 || x.endpoint.calls.family == nil || x.endpoint.calls.rebuilds || x.speaks(m.Provider) {
 		return m
@@ -138,8 +139,8 @@ func (x *exchange) speaks(p *config.Provider) bool {
 	return ok && f.Direct != nil && f.Dialect == x.family().Members
 }
 
-// hasTools reports whether a provider API has the tools that the request uses. This matters if it has only some of
-// the format's tools. Translation may convert the others.
+// hasTools reports whether a provider API has the tools that the request uses. This matters for an API that has only
+// some of its format's tools, because translation for another API may convert the missing ones.
 func (x *exchange) hasTools(p *config.Provider) bool {
 	for _, use := range x.s.request.Bought.Uses {
 		if p.NoTools && x.config.Tool(p, use.Name) == nil {
@@ -161,7 +162,7 @@ func (x *exchange) target(model string) *policy.Target {
 }
 
 // mayUse reports whether a cached response from a model may be returned. The model must be a target of the requested
-// name that the key, its project and the registry allow, because the response may be another key's.
+// name that the key, its project and the registry allow, because the response may have been cached for another key.
 func (x *exchange) mayUse(model string) bool {
 	t := x.target(model)
 	return t != nil && t.Allowed

@@ -31,7 +31,7 @@ func (x *exchange) noteFailure(cause ledger.Cause) {
 	x.failureFor(cause).count++
 }
 
-// failureFor finds or adds the called target's failures with a cause.
+// failureFor finds or adds the called target's entry for a cause.
 func (x *exchange) failureFor(cause ledger.Cause) *failure {
 	target := x.s.lastTarget - 1
 	for i := range x.s.failures {
@@ -50,7 +50,7 @@ func (x *exchange) failCircuit() {
 }
 
 // noteOpened counts a failure that has opened its target's circuit. It may be called before or after the failure
-// itself is counted. The request's settlement reports the number.
+// itself is counted. The request's settlement reports the number of such failures.
 func (x *exchange) noteOpened(opened bool) {
 	if !opened || x.s.lastTarget == 0 {
 		return
@@ -94,7 +94,7 @@ func (x *exchange) noteBroken(f fault.Fault) {
 }
 
 // addFailures adds the failed attempts to a settlement. It also notes whether the model rescued the request after
-// another target had failed or was skipped because of its open circuit.
+// another target had failed or had been skipped because of its open circuit.
 func (x *exchange) addFailures(settle *keymeter.Settle) {
 	settle.Rescued = settle.Outcome == keymeter.Served && settle.Trace.Status == 200 && x.s.skipped
 	for i := range x.s.failures {

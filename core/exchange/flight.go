@@ -11,7 +11,8 @@ import (
 // maxFlightFailures is the number of failed flights after which a follower gets the error instead of another flight.
 const maxFlightFailures = 2
 
-// maxPublishedBytes limits a stream that is published beyond maxEntryBytes for its followers.
+// maxPublishedBytes limits the size of a stream whose publication continues beyond maxEntryBytes because it has
+// followers.
 const maxPublishedBytes = 4 << 20
 
 // joins reports whether the exchange shares its response with identical requests. It does not if the response depends
@@ -46,8 +47,8 @@ func (x *exchange) join(key string) {
 	x.await(abi.Action{Kind: abi.ActionJoin, ID: idMemory, Key: key, Name: x.flightName()})
 }
 
-// joinedFlight sets the exchange's role from the result of the lookup in memory. It returns false if the exchange
-// must join again, because the response in memory is not valid for it.
+// joinedFlight sets the exchange's role from the result of the lookup in memory. If the response in memory is not
+// valid for the exchange, joinedFlight joins again without a lookup, and returns false.
 func (x *exchange) joinedFlight() bool {
 	f := &x.s.flight
 	switch {
@@ -63,7 +64,7 @@ func (x *exchange) joinedFlight() bool {
 	return true
 }
 
-// land ends the exchange's part in its flight, if there is one. It sends data only if a follower is waiting for it.
+// land ends the exchange's part in its flight, if it has one. It sends data only if a follower is waiting for it.
 // Later requests find the response in memory.
 func (x *exchange) land(code uint64, data []byte) {
 	f := &x.s.flight
@@ -112,7 +113,7 @@ func (x *exchange) failFlight(f fault.Fault) {
 }
 
 // publish publishes a stream's deltas to the flight's followers once the stream is committed to its target. From then
-// on, the flight grows with the deltas' buffer.
+// on, everything that is appended to the buffer of deltas becomes part of the flight.
 func (x *exchange) publish() {
 	f, st := &x.s.flight, &x.s.stream
 	if f.role != leads || !st.committed {

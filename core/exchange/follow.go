@@ -113,7 +113,7 @@ func (x *exchange) goAlone() {
 	x.dispatch()
 }
 
-// onLanded completes the caller's response with the flight's.
+// onLanded completes the caller's response with the response of the flight.
 func (x *exchange) onLanded() {
 	data, began := x.event.Data, x.s.flight.began
 	x.s.flight = flight{failures: x.s.flight.failures}
@@ -141,10 +141,10 @@ func (x *exchange) onLanded() {
 	x.endFollowed(nil)
 }
 
-// onFollowedDeltas ends the stream if the family's last event contains the complete response.
+// onFollowedDeltas ends the stream of a family whose last event contains the complete response.
 func (x *exchange) onFollowedDeltas() { x.endFollowed(x.event.Data) }
 
-// endFollowed ends the stream like that of a cached response.
+// endFollowed ends the stream in the same way as the stream of a cached response.
 func (x *exchange) endFollowed(encoded []byte) {
 	var whole *chat.Response
 	if deltas, err := chat.ReadDeltas(encoded); len(encoded) > 0 && err == nil {
@@ -161,7 +161,7 @@ func (x *exchange) endFollowed(encoded []byte) {
 // would pay for nothing, and the flight would fail for new followers.
 const againDivisor = 4
 
-// onFlightFailed starts over if the caller has not received anything. The first of the followers leads the next
+// onFlightFailed starts over if the caller has not received anything. The first follower to start over leads the next
 // flight. If the caller's stream is open, the caller gets an error event.
 func (x *exchange) onFlightFailed() {
 	f := &x.s.flight
@@ -223,7 +223,7 @@ func (x *exchange) onRejoin() {
 	}
 }
 
-// onFollowTimeout stops waiting for a response at the request's time limit.
+// onFollowTimeout refuses the request because its time limit has passed.
 func (x *exchange) onFollowTimeout() { x.refuse(fault.ProviderTimeout, refusal{}) }
 
 // onFollowTick sends a keep-alive comment if nothing was sent since the last tick, and ends a stream whose leader has

@@ -81,7 +81,7 @@ func (x *exchange) readForInspection() {
 // requests with the same Idempotency-Key are compared.
 func (x *exchange) onInspect() {
 	x.s.govern.inspected = true
-	if !x.s.govern.on { // a newer policy does not check this request, but an older one has rewritten it
+	if !x.s.govern.on { // the current policy does not check this request, but an earlier one has rewritten it
 		x.useChecked(&inspect.Result{})
 		x.proceeds = true
 		return
@@ -112,7 +112,8 @@ func (x *exchange) onInspect() {
 	x.proceeds = true
 }
 
-// useChecked continues with the checked body. If an older policy redacted the body, it may now be the original again.
+// useChecked continues with the checked body. If an earlier policy had redacted the body, the checked body may now be
+// the original again.
 func (x *exchange) useChecked(result *inspect.Result) {
 	body := x.event.Data
 	if x.s.govern.rewritten = result.Body != nil; x.s.govern.rewritten {

@@ -141,8 +141,8 @@ func (x *exchange) ownPath(path string) string {
 }
 
 // fingerprintKey returns the project's key for fingerprints, which is derived from the first master key. Equal values
-// have the same fingerprint, and nobody can test guesses without the key. It is empty if the deployment has no master
-// key.
+// have the same fingerprint, and nobody can test guesses without the key. The key is empty if the deployment has no
+// master key.
 func (x *exchange) fingerprintKey() []byte {
 	if len(x.config.MasterKeys) == 0 {
 		return nil

@@ -14,8 +14,8 @@ func (x *exchange) noteCacheResult() {
 	}
 }
 
-// noteSharedCacheResult does the same for the shared stores. If a leader finds a response there, its followers get it
-// too.
+// noteSharedCacheResult does the same for a lookup in the shared stores. If a leader finds a response there, its
+// followers get it too.
 func (x *exchange) noteSharedCacheResult() {
 	if x.noteCacheResult(); x.s.hit.found {
 		x.land(abi.FlightLanded, x.event.Data)

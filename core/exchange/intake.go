@@ -14,7 +14,7 @@ import (
 	"github.com/postern-ai/postern/core/keys"
 )
 
-// RequestHeaders are the request headers that the core reads. Hosts pass only these.
+// RequestHeaders are the request headers that the core reads. Hosts pass no other headers.
 var RequestHeaders = []string{
 	"accept", "anthropic-beta", "anthropic-version", "authorization", "cache-control", "content-encoding", "content-length",
 	"content-type", "idempotency-key", "openai-beta", originatorHeader, "session-id", "session_id", "thread-id", "upgrade", "user-agent",

@@ -22,7 +22,7 @@ func (x *exchange) keepAnswer(settle *keymeter.Settle, buffer uint64) {
 	if x.holdSettle(settle) {
 		settle = &answer
 	}
-	x.settleLeased(settle) // a lease does not settle this request, but the exchange may have to keep one
+	x.settleLeased(settle) // the meter settles this request, but the exchange may have to become the keeper of its key's lease
 	x.s.kept = buffer
 	x.enter(phaseKeep)
 	x.call(idKeep, abi.ClassKeyMeter, x.s.keyHash, settle.Encode())

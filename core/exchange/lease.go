@@ -109,7 +109,7 @@ func (x *exchange) takeLeaseReply(reply *keymeter.AdmitReply, ok bool) {
 	x.staysKeeper(e)
 }
 
-// staysKeeper makes the exchange sleep sleeping until the end of the interval if it is the keeper.
+// staysKeeper makes the exchange sleep until the end of the interval if it is the keeper. It also saves the entry.
 func (x *exchange) staysKeeper(e *lease.Entry) {
 	if e.Keeps(x.keeperID()) {
 		x.sleepAsKeeper()

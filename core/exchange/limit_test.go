@@ -33,7 +33,7 @@ const microDollar = 1_000_000
 func TestReservationCoversTheLongestResponse(t *testing.T) {
 	for _, c := range []struct {
 		what, body string
-		tokens     int64 // of the response; the bound on the prompt is 10
+		tokens     int64 // of the response; the upper bound on the prompt's tokens is 10
 		price      int64
 	}{
 		{"max tokens", chatCompletion("gpt", 1, `,"max_tokens":100`), 100, 10},

@@ -65,8 +65,8 @@ func (x *exchange) billableUsage(u chat.Usage, tokens uint64, complete bool) cha
 	return x.s.request.Billable(u, tokens, complete)
 }
 
-// chargeUnreported charges the estimated prompt of an attempt that the provider may bill without having reported
-// usage.
+// chargeUnreported charges the estimated prompt of an attempt that the provider may bill although it has not reported
+// any usage.
 func (x *exchange) chargeUnreported() {
 	x.spend(&chat.Usage{Input: x.s.request.PromptTokens})
 }
@@ -92,8 +92,8 @@ func (x *exchange) classifierBound() money.Pico {
 	return 0
 }
 
-// classifierTimeoutMs returns how much longer a classifier may make the request take. The classifier either responds
-// before the first attempt, or at most this much later.
+// classifierTimeoutMs returns the maximum time that a classifier may add to the request, whether it runs before the
+// first attempt or alongside the attempts.
 func (x *exchange) classifierTimeoutMs() uint64 {
 	if !x.s.govern.classification.wanted {
 		return 0

@@ -35,7 +35,7 @@ type purchase struct {
 	num, den             int64  // factor of the tokens
 	fee                  int64
 	estimated            bool
-	dearer               bool // the response names something more expensive than the request does
+	dearer               bool // the response names something more expensive than the request asked for
 }
 
 func (p *purchase) run(t *testing.T, streams bool) *host {
@@ -103,7 +103,7 @@ func (p *purchase) check(t *testing.T) {
 
 // tier is a service tier with its price factor in thirtieths, so that all factors are whole numbers.
 type tier struct {
-	json   string // field of a request or a response
+	json   string // the field of a request or a response that names the tier
 	factor int64
 	known  bool
 }

@@ -67,7 +67,7 @@ func TestRecordedText(t *testing.T) {
 }
 
 // TestTextOnlyIfWanted: neither the record nor the state has the message if the setting is off, or if the request
-// used a project's own key, which the message cannot be searched for.
+// used a project's own key, because the message cannot be searched for that key.
 func TestTextOnlyIfWanted(t *testing.T) {
 	off, own := failing(503, "mark"), failing(503, "mark")
 	off.record = nil

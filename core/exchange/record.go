@@ -33,8 +33,8 @@ func (x *exchange) onRecord() {
 	x.admitIn(phaseKey, keymeter.ModeCheck)
 }
 
-// onKeyCheck handles the meter's reply for a key without a record, which is either a record or the verdict that the
-// key does not exist.
+// onKeyCheck handles the meter's reply about a key whose record was in neither memory nor KV. The meter replies with
+// the record, or with the verdict that the key does not exist.
 func (x *exchange) onKeyCheck() {
 	reply, ok := x.admitReply()
 	switch {

@@ -93,7 +93,7 @@ func (x *exchange) keepBody(body abi.Part) uint64 {
 	return bufferAnswer
 }
 
-// conclude logs a response and ends the exchange. A mock's stream ends it later, after the last piece.
+// conclude logs a response and ends the exchange. If the mock streams, the exchange ends later, after the last piece.
 func (x *exchange) conclude() {
 	code := ""
 	status := x.servedStatus()
@@ -118,8 +118,8 @@ func (x *exchange) servedStatus() uint64 {
 	return 200
 }
 
-// sendStreamEnd sends the end of a complete stream. If the caller disconnected before the head of the stream, it
-// sends an error response instead, because every exchange must respond once.
+// sendStreamEnd sends the end of a complete stream. If the caller disconnected before the head of the stream was
+// sent, it sends an error response instead, because every exchange must respond once.
 func (x *exchange) sendStreamEnd(end abi.Part) {
 	st := &x.s.stream
 	if st.forOthers && !st.opened {

@@ -16,7 +16,7 @@ import (
 // Numbers of the buffers that the host keeps. They hold data that is too large for the state.
 const (
 	bufferBody       = 1   // the request body
-	bufferMembers    = 2   // the body's fields, re-encoded, which are the part of the upstream body that all targets of one dialect share
+	bufferMembers    = 2   // the body's re-encoded fields: the part of the upstream body that is the same for all targets with the caller's dialect
 	bufferAnswer     = 3   // a cached response that waits for the admission, or another response that waits to be stored
 	bufferError      = 4   // an error body that waits for the admission
 	bufferUpstream   = 5   // the provider's response

@@ -218,7 +218,7 @@ func TestStreamEndCancelsItsExtension(t *testing.T) {
 		if len(held) == 0 {
 			t.Errorf("the stream did not wait for %s", what)
 		}
-		for _, a := range h.actions { // only the actions before the host is asked for the deltas, which takes time
+		for _, a := range h.actions { // consider only the actions before the exchange requests the deltas, because that request takes time
 			if a.Kind == abi.ActionSupply {
 				break
 			}

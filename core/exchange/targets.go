@@ -97,8 +97,9 @@ func (x *exchange) keepsBody() bool {
 // unsupportedParams returns the request's parameters that the current target does not support.
 func (x *exchange) unsupportedParams() chat.Params { return x.s.request.params &^ x.supportedParams() }
 
-// fits reports whether the current target may get the request. Its model must be offered on the endpoint's API, and
-// it must support the necessary parameters. Other unsupported parameters are dropped, but not in strict mode.
+// fits reports whether the current target may get the request. The target's model must be offered on the endpoint's
+// API, and the target must support the necessary parameters. In strict mode, it must support all parameters that the
+// caller set. Otherwise, the rest are dropped.
 func (x *exchange) fits() bool {
 	if x.model().APIs&x.endpoint.api == 0 || !x.hasNative() {
 		return false
@@ -119,7 +120,8 @@ func (x *exchange) necessary(missing chat.Params) chat.Params {
 	return chat.ParamTools
 }
 
-// hasNative reports whether the current target's provider serves the endpoint, if that is required.
+// hasNative reports whether the current target's provider serves the endpoint. It also returns true if the provider
+// does not need to.
 func (x *exchange) hasNative() bool {
 	p, native := x.model().Provider, x.endpoint.calls.native
 	if native == "" || p.Wire == mockProvider {

@@ -32,7 +32,7 @@ func TestTranscripts(t *testing.T) {
 		})
 	}
 	if played < len(files) {
-		return // some were filtered out or failed
+		return // some transcripts were filtered out or failed
 	}
 	for _, phase := range exchange.PhaseNames()[1:] {
 		if !slices.Contains(seen, phase) {

@@ -48,7 +48,7 @@ type turnTarget struct {
 	model, native string
 	stream        func(name, args string) string
 	name, input   string // ends of paths
-	signature     string // the provider's signature of its thinking; empty: it has no signatures
+	signature     string // the signature of the provider's thinking; empty: the API has no signatures
 }
 
 // quoted returns text escaped for a JSON string, without the quotes.

@@ -70,8 +70,8 @@ func TestThinkingOfModelsWithout(t *testing.T) {
 	}
 }
 
-// The imposed limit is the number of tokens that the reservation covers. It is at least the minimum response, and
-// never a limit that providers would reject.
+// The imposed limit is the number of tokens that the reservation covers. It is at least the length of a minimum
+// response, and never a limit that providers would reject.
 func TestImposedLimit(t *testing.T) {
 	all := money.Pico(1_000_000)
 	for name, c := range map[string]struct {

@@ -10,8 +10,7 @@ import (
 	"github.com/postern-ai/postern/core/exchange/cached"
 )
 
-// TestCorruptEntry: an entry survives encoding and decoding. It does not decode if a byte is missing, added or
-// changed.
+// TestCorruptEntry: an entry survives encoding and decoding. Decoding fails if a byte is missing, added or changed.
 func TestCorruptEntry(t *testing.T) {
 	e := cached.Entry{
 		StoredMs: 1, ExpiresMs: 2, Provider: "openai", Model: "gpt", Usage: chat.Usage{Input: 3, Output: 4, Reported: true}, Dropped: "top_k", Raw: true, Body: []byte("{}"),
