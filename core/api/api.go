@@ -47,7 +47,7 @@ type Parsed struct {
 	// Members contains the body's fields in the dialect Family.Members, comma-separated, without the fields that
 	// wire.Family.Direct writes. They are copied one by one, and each value keeps its JSON spelling.
 	Members []byte
-	// PromptTokens is an estimate. If it is 0, the exchange makes an estimate from Request.
+	// PromptTokens is an estimate. If it is 0, the exchange estimates the tokens from Request.
 	PromptTokens uint64
 	// Defaulted contains the parameters that the request omits and the family sets by default.
 	Defaulted chat.Params
@@ -87,7 +87,7 @@ type Parser struct {
 	// Native asks for tools under their own names, because the target has the request's dialect.
 	Native bool
 	// Foreign describes the first part that only targets with the request's own dialect support. Its message is only
-	// the start of a sentence, such as: is "video".
+	// part of a sentence, such as: is "video".
 	Foreign fault.Detail
 	// Own is the same for a provider tool, or for an item that belongs to one.
 	Own fault.Detail
@@ -121,7 +121,7 @@ func (p *Parser) Body(body []byte) (root gjson.Result, ok bool) {
 	return root, true
 }
 
-// CountElement counts a message, part or tool. It returns false above maxElements.
+// CountElement counts a message, part or tool. It returns false once there are more than maxElements.
 func (p *Parser) CountElement(field string) bool {
 	if p.elements++; p.elements == maxElements+1 {
 		p.Wrong(field, "has too many elements; the limit is 20000 messages, parts and tools in total")

@@ -10,7 +10,7 @@ import (
 	"github.com/postern-ai/postern/core/jsonvalue"
 )
 
-// filtered lists the fields, in any dialect, that contain only a parameter.
+// filtered lists the fields, in any dialect, that contain nothing but one parameter.
 var filtered = [...]struct {
 	param chat.Params
 	names string // each between spaces
@@ -116,8 +116,8 @@ func withoutFormat(v gjson.Result, missing chat.Params) string {
 }
 
 // withoutParts returns the items of a Responses request without images and files that the target does not support. It
-// also leaves out reasoning. This is either all of it, or only that signed by providers other than OpenAI, which
-// OpenAI rejects.
+// also leaves out either all reasoning, or only reasoning signed by providers other than OpenAI, which OpenAI
+// rejects.
 func withoutParts(v gjson.Result, missing chat.Params) string {
 	if missing&(chat.ParamThinking|chat.ParamAlienThinking|chat.Content) == 0 || !v.IsArray() {
 		return v.Raw

@@ -7,7 +7,7 @@ import (
 )
 
 // Limit is the limit or budget because of which a request was refused. All error bodies describe it in the fields
-// "limit", "resetsAt" and "raisedBy", and in the sentence of a detail.
+// "limit", "resetsAt" and "raisedBy", and in one of the details.
 type Limit struct {
 	Name string // requests_per_second, requests_per_day, tokens_per_minute, concurrent_requests or budget_per_CYCLE
 	Of   string // whose limit it is: key or project

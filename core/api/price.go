@@ -74,7 +74,8 @@ func (p *Parser) Term(member string, v gjson.Result) {
 }
 
 // Use records a provider tool with the limit on its calls. If the caller sets no limit, limit does not exist or is
-// null. Use returns the catalog's entry, or nil, and whether the entry's limit has to be sent.
+// null. Use returns the tool's catalog entry, which is nil if there is none. It also returns whether the entry's
+// limit has to be sent.
 //
 //go:noinline
 func (p *Parser) Use(wire, field, name string, limit gjson.Result) (entry *config.Tool, impose bool) {

@@ -32,8 +32,8 @@ func (r *Request) Carry(to Dialect, takes func(name string) bool) {
 	}
 }
 
-// equivalent returns a field's name in another dialect, or "" if it has none there. The native API's metadata is
-// OpenAI's.
+// equivalent returns a field's name in another dialect, or "" if it has none there. The native API's metadata field
+// is the same as OpenAI's.
 func equivalent(from, to Dialect, name string) string {
 	for _, e := range equals {
 		switch {

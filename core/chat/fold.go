@@ -269,8 +269,8 @@ func pieces(deltas []Delta, d Delta, text jsontext.Escaped, size int) []Delta {
 	return append(deltas, d)
 }
 
-// cut returns the first position at or after size where a piece may end. This is after a space if there is one before
-// 2*size.
+// cut returns the first position at or after size where a piece may end. If there is a space before 2*size, this is
+// the position after it.
 func cut(text jsontext.Escaped, size int) int {
 	n := 0
 	for n < len(text) {

@@ -39,8 +39,8 @@ const (
 	// them.
 	ParamOwnTools
 	ParamTools // a target that does not support them is skipped
-	// From here on, the values are kinds of content. A target that does not support one comes after all that do, and
-	// gets a note in its place.
+	// From here on, the values are kinds of content. Targets that do not support a kind come after all that do, and
+	// get a note in place of the content.
 	ParamImages
 	ParamImageURLs // images by URL
 	ParamFiles

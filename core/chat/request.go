@@ -143,7 +143,7 @@ const (
 	Redacted                       // Data, which is thinking that only the provider can read
 	Refusal                        // Text: the model refused
 	Foreign                        // Name, which is FIELD.TYPE of unknown content. Only targets with the same dialect get the content, in the caller's body
-	Own                            // Name, which is FIELD.TYPE of a provider tool's item or block, or of another item that conversations can do without. As with Foreign
+	Own                            // Name, which is FIELD.TYPE of a provider tool's item or block, or of another item that conversations can do without. It is sent to the same targets as Foreign
 )
 
 // Part is one content part of a message.

@@ -6,7 +6,7 @@ import "strings"
 type Meter uint8
 
 const (
-	Unmetered    Meter = iota // no part: the response does not tell the number of calls
+	Unmetered    Meter = iota // none: the response does not report the number of calls
 	Searches                  // web searches
 	FileSearches              // searches in a provider's file store
 	Containers                // containers that ran code
@@ -73,7 +73,7 @@ func Term(member, value string) string {
 	}
 	switch {
 	case value == "fast" && member == TierMember:
-		value = "priority" // OpenAI's new name of the same tier
+		value = "priority" // OpenAI's new name for the same tier
 	case !isTermValue(value):
 		value = "?"
 	}

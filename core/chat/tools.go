@@ -88,10 +88,10 @@ func flat(space, name jsontext.Escaped, again bool) jsontext.Escaped {
 	return jsontext.Escaped(kept)
 }
 
-// Aliases lists the functions that replace those tools in a request that have another name or type. Each entry
-// consists of a kind, the function's name, the tool's name and its namespace. They are separated by NUL and
-// terminated by a line break, because neither occurs in escaped text. Aliases is part of a request's state, so its
-// size is limited.
+// Aliases lists the functions that replace tools in a request whose name or type differs from the function's. Each
+// entry consists of a one-digit kind, the function's name, the tool's name and its namespace. The names are separated
+// by NUL, and the entry ends with a line break, because neither character occurs in escaped text. Aliases is part of
+// a request's state, so its size is limited.
 type Aliases string
 
 // maxAliases limits the size of Aliases in bytes. It is enough for about 500 tools.

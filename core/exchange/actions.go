@@ -7,7 +7,7 @@ import (
 )
 
 // await issues an action whose reply arrives as an event. It panics if the ID is already outstanding, because the
-// replies to the two actions could not be told apart.
+// replies to both actions would have the same ID.
 func (x *exchange) await(a abi.Action) {
 	if slices.Contains(x.s.outstanding, a.ID) {
 		panic("exchange: the action ID is already outstanding")

@@ -59,7 +59,7 @@ func TestCallsWithoutObject(t *testing.T) {
 	}
 }
 
-// TestStreamedCallsWithoutIDOrName does the same for streams.
+// TestStreamedCallsWithoutIDOrName does the same as TestCallsWithoutIDOrName for streams.
 func TestStreamedCallsWithoutIDOrName(t *testing.T) {
 	for name, event := range map[string]string{
 		"openai":    `{"choices":[{"delta":{"tool_calls":[{"function":{"name":"f","arguments":"{}"}}]}}]}`,
@@ -73,7 +73,7 @@ func TestStreamedCallsWithoutIDOrName(t *testing.T) {
 		if !ok || len(deltas) == 0 || deltas[0].Kind != chat.DeltaTool || deltas[0].ID != "call_0" || deltas[0].Name != "f" {
 			t.Errorf("%s: %v %+v", name, ok, deltas)
 		}
-		if name == "openai" { // it waits for the name; see TestInvalidCalls in its folder
+		if name == "openai" { // its parser waits for the name; see TestInvalidCalls in core/provider/openai
 			continue
 		}
 		s = wire.State{Started: true}

@@ -14,7 +14,7 @@ func Error(dst []byte, e *api.Error) []byte {
 	b.Key("message")
 	b.Text(e.Summary())
 	if len(e.Details) > 0 && e.Details[0].Field == "thread" {
-		b.Member("details", `{"error_code":"thread_unsupported_request"}`) // makes the SDK continue without threads
+		b.Member("details", `{"error_code":"thread_unsupported_request"}`) // tells the SDK to continue without threads
 	}
 	e.WriteFindings(&b)
 	e.WriteLimit(&b)

@@ -46,7 +46,7 @@ func (r *reader) message(at place, v gjson.Result) {
 		m.Role = chat.User
 	case "assistant":
 		m.Role = chat.Assistant
-	case "system": // since Claude 4.8, after a user message
+	case "system": // allowed after a user message since Claude 4.8
 		m.Role = chat.System
 	default:
 		r.WrongValue(at.name(".role"), "user, assistant or system", role)
@@ -93,7 +93,8 @@ func (r *reader) content(at place, v gjson.Result, role chat.Role) []chat.Part {
 	return parts
 }
 
-// foreign returns the part for a block of an unknown type, or with a source that chat.Request cannot represent.
+// foreign returns the part for a block of an unknown type, or for a block with a source that chat.Request cannot
+// represent.
 func (r *reader) foreign(at place, v gjson.Result, role chat.Role) chat.Part {
 	api.Each(jsonvalue.Get(v.Raw, "tools"), func(t gjson.Result) { r.declared(at.name(".tools"), t) })
 	if part, ok := ownBlock(v, role); ok {

@@ -83,8 +83,8 @@ func parse(p *api.Parser, root gjson.Result) *reader {
 	return r
 }
 
-// maxTokens reads max_tokens, which is required, so null is rejected. 0 is also rejected. It would ask Anthropic's
-// API only to fill its prompt cache.
+// maxTokens reads max_tokens, which is required, so null is rejected. 0 is also rejected, because it would only make
+// Anthropic's API fill its prompt cache.
 func (r *reader) maxTokens(v gjson.Result) {
 	if v.Type == gjson.Null {
 		r.Wrong("max_tokens", "is required")
@@ -176,7 +176,7 @@ func (r *reader) metadata(v gjson.Result) {
 	}
 }
 
-// tools reads functions. A tool of any other type is a provider tool and is kept as Raw. It returns the list to
+// tools reads functions. A tool of any other type is a provider tool and is kept as Raw. tools returns the list to
 // forward, in which every tool with billed calls has a limit.
 func (r *reader) tools(v gjson.Result) string {
 	if v.Type == gjson.Null {

@@ -26,7 +26,7 @@ func Family() api.Family {
 
 const (
 	defaultTokens  = 16  // the max_tokens of a request that sets none
-	maxCompletions = 128 // the completions that a request may generate: best_of or n for each prompt
+	maxCompletions = 128 // limit on the completions that a request generates, which are best_of or n for each prompt
 	maxBestOf      = 20
 	maxLogProbs    = 5
 )
@@ -46,9 +46,9 @@ type request struct {
 	echo      bool
 }
 
-// Parse reads a body. Request has a message for each prompt. Its N is the number of completions to reserve. It counts
-// all that are generated, plus enough to cover the tokens of echoed prompts, which some providers count as output.
-// Source: HELM counts the prompt twice for OpenAI (github.com/stanford-crfm/helm/pull/127).
+// Parse reads a body. Request has a message for each prompt, and N is the number of completions to reserve. N counts
+// all completions that are generated, plus enough to cover the tokens of echoed prompts, which some providers count
+// as output. Source: HELM counts the prompt twice for OpenAI (github.com/stanford-crfm/helm/pull/127).
 func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 	r := request{Parser: p}
 	r.out.Request = chat.Request{Dialect: chat.OpenAI, MaxTokens: defaultTokens}

@@ -40,9 +40,9 @@ const (
 	maxVersion = 24
 )
 
-// Programs returns the programs in a User-Agent header, such as "curl/8.5", joined by spaces. The result is at most
-// most bytes long. It is stored, so it leaves out comments and all other words, because a caller may have put its key
-// there.
+// Programs returns the programs in a User-Agent header, such as "curl/8.5", joined by spaces. most is the maximum
+// length of the result in bytes. The result is stored, so it leaves out comments and all other words, because a
+// caller may have put its key there.
 func Programs(agent string, most int) (programs string) {
 	for agent != "" {
 		var word string
@@ -74,7 +74,7 @@ func IsWord(name string) bool {
 }
 
 // CacheControl parses the directives of a request's Cache-Control header that Postern knows. maxAge is one more than
-// the number of seconds. 0 means that it is not given.
+// the number of seconds, or 0 if there is no valid max-age.
 func CacheControl(text string) (noStore, noCache bool, maxAge uint64) {
 	for text != "" {
 		var part string

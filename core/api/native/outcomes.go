@@ -9,7 +9,7 @@ import (
 // Outcomes counts requests by outcome; see ledger.Outcomes.
 type Outcomes struct{ Requests, Served, Refused, Failed, Left uint64 }
 
-// Cause is the number of requests that were not served for one cause.
+// Cause is one reason why requests were not served, with the number of such requests.
 type Cause struct {
 	Name  string
 	Count uint64

@@ -15,7 +15,7 @@ import (
 // maxTexts limits the number of texts in POST /api/governor/validate.
 const maxTexts = 100
 
-// Validation is the body of POST /api/governor/validate. Exactly one of Text, Texts and Messages exists.
+// Validation is the body of POST /api/governor/validate. Exactly one of Text, Texts and Messages is present.
 type Validation struct {
 	Direction             governor.Direction
 	Text, Texts, Messages gjson.Result
@@ -94,7 +94,7 @@ type Validated struct {
 	RequestID     string
 }
 
-// AppendValidated appends the response to v.
+// AppendValidated appends r as the body of the response to v.
 func AppendValidated(dst []byte, v *Validation, r *Validated) []byte {
 	b := jsontext.Builder{B: dst}
 	b.Open('{')

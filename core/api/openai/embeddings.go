@@ -123,8 +123,8 @@ func (e *Embeddings) PromptTokens() (n uint64) {
 	return n
 }
 
-// AppendEmbeddings appends the response with the given vectors, each of which is a JSON array of numbers. inBase64
-// encodes them in base64.
+// AppendEmbeddings appends the response with the given vectors, each of which is a JSON array of numbers. If inBase64
+// is set, they are encoded in base64.
 func AppendEmbeddings(dst []byte, vectors []string, model string, promptTokens uint64, inBase64 bool) []byte {
 	b := jsontext.Builder{B: dst}
 	b.Open('{')

@@ -265,7 +265,7 @@ func tool(p *api.Parser, index int, v gjson.Result) (t chat.Tool) {
 	return t
 }
 
-// typedTool reads a tool that is not a function, which is a custom tool or a provider tool.
+// typedTool reads a custom tool or a provider tool. These are all tools that are not functions.
 func typedTool(p *api.Parser, index int, v, kind gjson.Result) (t chat.Tool) {
 	if kind.Str != "custom" {
 		p.NoteOwn(api.At("tools", index, ".type"), kind)

@@ -15,7 +15,7 @@ import (
 // arguments yet.
 func call(b *jsontext.Builder, args string, alias *chat.Alias) {
 	if alias.Kind != chat.Function {
-		args = chat.Unwrapped(args) // not for functions, whose arguments must have the same text in streamed pieces
+		args = chat.Unwrapped(args) // not for functions, whose complete arguments must be the same text as their streamed pieces
 	}
 	root := gjson.Result{}
 	if jsontext.Check([]byte(args)) == jsontext.OK && gjson.Parse(args).IsObject() {

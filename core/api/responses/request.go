@@ -168,8 +168,8 @@ func text(p *api.Parser, r *chat.Request, v gjson.Result) {
 	}
 }
 
-// includesThinking reports whether include asks only for data that other dialects return anyway. This is encrypted
-// reasoning, which providers that have it always send, and log probabilities, which top_logprobs asks for.
+// includesThinking reports whether include asks only for data that other dialects return anyway. Such data is
+// encrypted reasoning, which providers that have it always send, and log probabilities, which top_logprobs asks for.
 func includesThinking(v gjson.Result) (only bool) {
 	only = true
 	api.Each(v, func(name gjson.Result) {

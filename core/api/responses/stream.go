@@ -45,7 +45,7 @@ func Stream(dst []byte, s *api.State, d *chat.Delta, m *api.Meta) []byte {
 		if kind := m.Aliases.Find(d.Name).Kind; kind == chat.Custom {
 			s.Input(d.Index, true)
 		} else if kind != chat.Function {
-			s.Block = 0 // its arguments have no events of their own, only the done item has them
+			s.Block = 0 // the arguments of such a call have no events of their own and appear only in the done item
 		}
 	case chat.DeltaArgs:
 		w.args(d)

@@ -58,7 +58,7 @@ var clients = [...]client{
 	{kind: chat.Function, call: "function_call", result: "function_call_output", prefix: "fc_"},
 }
 
-// clientOf returns the row of a kind.
+// clientOf returns the row of clients with the given kind.
 func clientOf(kind chat.ToolKind) *client {
 	for i := range clients {
 		if clients[i].kind == kind {

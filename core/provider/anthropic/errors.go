@@ -9,8 +9,8 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Failure parses {"type":"error","error":{"type","message","details":{"error_code"}},"request_id"}. Overload is a
-// 529. For most 400s, only the message tells the cause.
+// Failure parses {"type":"error","error":{"type","message","details":{"error_code"}},"request_id"}. An overload is a
+// 529. For most 400s, only the message reveals the cause.
 func Failure(status uint64, root gjson.Result) wire.Failure {
 	e := jsonvalue.Get(root.Raw, "error")
 	f := wire.Failure{Kind: wire.ByStatus(status), Message: jsonvalue.Text(e.Raw, "message")}
@@ -31,7 +31,7 @@ func Failure(status uint64, root gjson.Result) wire.Failure {
 	return f
 }
 
-// accountBlocked reports whether the code of a 400 or 429 is a lasting problem with the operator's account, which
+// accountBlocked reports whether the code of a 400 or 429 stands for a problem with the operator's account that
 // waiting does not resolve.
 func accountBlocked(code string) bool {
 	switch code {

@@ -8,7 +8,7 @@ import (
 )
 
 // system writes the system instructions, including those in later messages. Newer models accept {"role":"system"}
-// among the messages. For callers with this dialect, later system messages stay there.
+// among the messages. For callers with this dialect, later system messages stay where they are.
 func system(b *jsontext.Builder, r *chat.Request) {
 	started, leading := false, true
 	for i := range r.Messages {
@@ -182,7 +182,7 @@ func image(b *jsontext.Builder, p *chat.Part) {
 	b.Close('}')
 }
 
-// document writes a file, which is a PDF as data or URL, or text as data.
+// document writes a file: a PDF as data or as a URL, or text as data.
 func document(b *jsontext.Builder, p *chat.Part) {
 	b.Open('{')
 	b.Member("type", `"document"`)

@@ -55,7 +55,7 @@ func Direct(c *wire.Call, members abi.Part) abi.Action {
 // 1.11.
 const Counted = " messages system thinking tool_choice tools output_config "
 
-// CountRequest builds a request for the number of tokens in a prompt. members is as for Direct.
+// CountRequest builds a request for the number of tokens in a prompt. members has the same form as for Direct.
 func CountRequest(c *wire.Call, members abi.Part) abi.Action {
 	b := jsontext.Builder{B: make([]byte, 0, 64)}
 	b.Open('{')
@@ -92,7 +92,7 @@ func maxTokens(c *wire.Call) uint64 {
 	return defaultMaxTokens
 }
 
-// native reports whether the caller uses this dialect. Its parameters are then passed through unchanged, whether they
+// native reports whether the caller uses this dialect. The parameters are then passed through unchanged, whether they
 // are valid or not.
 func native(r *chat.Request) bool { return r.Dialect == chat.Anthropic }
 

@@ -123,7 +123,7 @@ func blockDelta(s *wire.State, delta gjson.Result, out []chat.Delta) []chat.Delt
 		if s.Block != toolBlock {
 			return wire.Other(out, jsonvalue.Get(delta.Raw, "partial_json"))
 		}
-	case "citations_delta": // quotes a source, which is not charged
+	case "citations_delta": // quotes from a source are not charged
 	default:
 		return wire.Other(out, delta)
 	}

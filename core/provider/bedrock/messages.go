@@ -126,7 +126,7 @@ func writable(p *chat.Part, role string) bool {
 	return false
 }
 
-// blank reports whether a text consists only of spaces, tabs and line breaks, because Converse rejects such text.
+// blank reports whether a text consists only of spaces, tabs and line breaks. Converse rejects such text.
 func blank(text jsontext.Escaped) bool {
 	for i := 0; i < len(text); i++ {
 		switch {

@@ -19,8 +19,8 @@ type signer struct {
 
 const algorithm = "AWS4-HMAC-SHA256"
 
-// sign returns the headers to add to a request. Of the existing headers, it signs only content-type, which is empty
-// if there is none. The URL must have no query.
+// sign returns the headers to add to a request. Of the existing headers, it signs only content-type. contentType is
+// empty if the request has no such header. The URL must have no query.
 func (s *signer) sign(method, url, contentType string, body []byte) []abi.Header {
 	stamp := timestamp(s.nowMs)
 	scope := stamp[:len("20060102")] + "/" + s.region + "/" + s.service + "/aws4_request"

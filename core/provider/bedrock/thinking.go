@@ -99,7 +99,7 @@ func alwaysThinks(name string) bool {
 
 // fit makes room for a budget that is not below maxTokens. It adds the budget to maxTokens, so that the text keeps
 // its limit, and clamps the sum to the model's maximum. It drops thinking if less than the minimum budget remains. A
-// request without maxTokens stays as it is, because Bedrock then applies the model's maximum.
+// request without maxTokens remains unchanged, because Bedrock then applies the model's maximum.
 func (t *thinking) fit(maxOutput uint64) {
 	if t.maxTokens == 0 || t.budget < t.maxTokens {
 		return

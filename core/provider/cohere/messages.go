@@ -48,7 +48,7 @@ func message(b *jsontext.Builder, role string, parts []chat.Part) {
 }
 
 // user writes a user message. Tool results become separate messages before the rest. Results cannot contain images,
-// so their images move to the rest.
+// so their images become part of the rest.
 func user(b *jsontext.Builder, parts []chat.Part) {
 	results := 0
 	for i := range parts {

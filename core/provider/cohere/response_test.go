@@ -209,8 +209,7 @@ func TestFailures(t *testing.T) {
 
 const embedded = `{"id":"e","embeddings":{"float":[[0.1,-2],[3,4e-3]]},"texts":["a","b"],"meta":{"api_version":{"version":"2"},"billed_units":{"input_tokens":6}}}`
 
-// TestEmbeddingsOfTokens checks that no request is built for token IDs, which the API does not accept, instead of one
-// without any text.
+// TestEmbeddingsOfTokens checks that no request is built for token IDs, because the API does not accept them.
 func TestEmbeddingsOfTokens(t *testing.T) {
 	if a := cohere.EmbedRequest(&wire.EmbedCall{Tokens: []string{"[1,2]"}}); a.URL != "" {
 		t.Errorf("sent to %s", a.URL)

@@ -63,7 +63,8 @@ type writer struct {
 	scansLeft int
 }
 
-// turns writes the system messages, or all others, in the role named by as. Assistant messages get the role model.
+// turns writes either the system messages or all others, with as as their role. Assistant messages get the role
+// model.
 func (w *writer) turns(system bool, as string) {
 	for i := range w.messages {
 		m := &w.messages[i]
@@ -84,7 +85,7 @@ func (w *writer) turns(system bool, as string) {
 // Thinks reports whether requests can contain this thinking part.
 func Thinks(p *chat.Part) bool { return strings.HasPrefix(string(p.Signature), signatureMark) }
 
-// open starts a part in a content with that role.
+// open starts a part in a content object with the given role.
 func (w *writer) open(role string) {
 	if w.role != role {
 		w.end()
@@ -106,7 +107,7 @@ func (w *writer) end() {
 }
 
 // part writes one part of the message with index at. For thinking, it writes only the signature, which contains the
-// thinking. The text is a summary for the reader. It drops other providers' thinking.
+// thinking. The text is only a summary for the reader. Thinking from other providers is dropped.
 func (w *writer) part(role string, at int, p *chat.Part) {
 	switch p.Kind {
 	case chat.Text, chat.Refusal:
@@ -224,8 +225,8 @@ func isMedia(p *chat.Part) bool {
 	return p.Kind == chat.Image || p.Kind == chat.File || p.Kind == chat.Audio
 }
 
-// response writes a function's result. That is its text if the text is a JSON object, otherwise an object with the
-// text in the API's field for it, output or error.
+// response writes a function's result. If its text is a JSON object, that object is written. Otherwise, an object is
+// written that has the text in the API's field for it, output or error.
 func (w *writer) response(p *chat.Part) {
 	text := textOf(p.Parts)
 	if !p.Failed && strings.HasPrefix(string(text), "{") {

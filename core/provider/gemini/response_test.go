@@ -260,8 +260,7 @@ func TestFailures(t *testing.T) {
 
 const embedded = `{"embeddings":[{"values":[0.1,-2]},{"values":[3,4e-3]}],"usageMetadata":{"promptTokenCount":6}}`
 
-// TestEmbeddingsOfTokens checks that no request is built for token IDs, which the API does not accept, instead of one
-// without any text.
+// TestEmbeddingsOfTokens checks that no request is built for token IDs, because the API does not accept them.
 func TestEmbeddingsOfTokens(t *testing.T) {
 	if a := gemini.EmbedRequest(&wire.EmbedCall{Tokens: []string{"[1,2]"}}); a.URL != "" {
 		t.Errorf("sent to %s", a.URL)

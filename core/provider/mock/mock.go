@@ -49,8 +49,8 @@ func text(r *chat.Request) (string, chat.Finish) {
 	return "This is Postern's test mode. You said: " + Quote(last), chat.FinishStop
 }
 
-// instanceOf returns an instance of a schema, with only a few more tokens than the request allows. The few extra
-// tokens are always allowed, because truncated JSON does not match its schema.
+// instanceOf returns an instance of a schema. It may exceed the request's token limit by a few tokens, because JSON
+// that is cut short does not match its schema.
 func instanceOf(r *chat.Request, schema string) (string, chat.Finish) {
 	limit := uint64(maxInstanceBytes)
 	if r.MaxTokens > 0 {

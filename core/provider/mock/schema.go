@@ -9,11 +9,11 @@ import (
 )
 
 // The limits of an instance. Schemas come from callers, and even a small one can ask for any number of values, or
-// often refer to a large one.
+// refer to a large schema many times.
 const (
 	maxSchemaDepth   = 12
 	maxInstanceBytes = 16 << 10
-	maxReadBytes     = 1 << 19 // of schemas, counted each time that one is read
+	maxReadBytes     = 1 << 19 // of schemas; a schema counts each time it is read
 )
 
 // Instance returns a minimal instance of a JSON Schema. It supports the keywords that providers support: type,

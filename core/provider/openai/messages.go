@@ -74,7 +74,8 @@ func message(b *jsontext.Builder, m *chat.Message) (media []chat.Part) {
 
 var roles = [...]string{chat.System: "system", chat.User: "user", chat.Assistant: "assistant", chat.ToolRole: "user"}
 
-// toolResult writes the text of a result and returns the rest, preceded by a text that says where it belongs.
+// toolResult writes the text of a result and returns the rest, preceded by a text that says which result it belongs
+// to.
 func toolResult(b *jsontext.Builder, p *chat.Part) (media []chat.Part) {
 	texts := p.Parts[:0:0]
 	for i := range p.Parts {

@@ -48,7 +48,7 @@ func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]cha
 	return nameTier(s, out), s.Flags != invalidCalls && len(s.Calls)+len(s.Held) <= maxCallBytes
 }
 
-// nameTier adds the tier, if the stream has named it so far, to usage that was just read. The tier can also arrive
+// nameTier adds the tier to usage that was just read, if the stream has already named it. The tier can also arrive
 // after the usage.
 func nameTier(s *wire.State, out []chat.Delta) []chat.Delta {
 	if n := len(out) - 1; n >= 0 && s.Usage.Extras != nil && out[n].Kind == chat.DeltaUsage {

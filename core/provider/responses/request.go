@@ -13,8 +13,8 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Carries lists the parameters that the Responses API supports. Thinking is sent back as it was received, which is
-// encrypted with Mark as a prefix.
+// Carries lists the parameters that the Responses API supports. Thinking is sent back in the encrypted form in which
+// it was received. In a Part, that form has Mark as a prefix.
 const Carries = (chat.All | chat.ParamMarkedThinking) &^ (chat.ParamTopK | chat.ParamFrequencyPenalty | chat.ParamPresencePenalty |
 	chat.ParamSeed | chat.ParamStop | chat.ParamN | chat.ParamCache | chat.ParamName | chat.ParamAudio | chat.ParamAlienThinking)
 

@@ -20,7 +20,7 @@ func Names(u *chat.Usage, member string, v gjson.Result) {
 }
 
 const (
-	maxUnknown     = 200 // bytes of names that are kept per response
+	maxUnknown     = 200 // limit on the total length of the names kept per response, in bytes
 	maxUnknownName = 64
 )
 

@@ -22,7 +22,7 @@ type Family struct {
 	NoEmpty bool         // its text parts must not be empty, so empty ones are omitted
 
 	// Thinks reports whether requests can contain a thinking part from an earlier turn. If Thinks is nil, they can
-	// contain every thinking part if Carries has thinking.
+	// contain any such part, provided that Carries includes thinking.
 	Thinks func(p *chat.Part) bool
 
 	// Request builds a request (method, URL, headers and body) from a conversation. It writes every field of the body
@@ -50,7 +50,7 @@ type Family struct {
 	// endpoint. members has the same form as for Direct.
 	CountRequest  func(c *Call, members abi.Part) abi.Action
 	CountResponse func(root gjson.Result) (tokens uint64, ok bool)
-	// Counted has the request fields on which the number of tokens depends, with a space before and after each. The
+	// Counted lists the request fields on which the number of tokens depends, with a space before and after each. The
 	// endpoint rejects other fields.
 	Counted string
 
