@@ -20,7 +20,7 @@ type Error struct {
 
 // Fields in details that are not part of the request.
 const (
-	BodyField        = "body" // the whole of it
+	BodyField        = "body" // the entire body
 	ProviderField    = "provider"
 	PermissionsField = "permissions" // of the key
 	LimitField       = "limit"       // of the key

@@ -56,7 +56,7 @@ func Filters(d chat.Dialect, missing chat.Params) bool {
 }
 
 // Filter returns the fields of a body without parameters that the target does not support. All other fields keep
-// their spelling, so that nothing else that only the body's dialect has is lost.
+// their spelling, so that nothing else is lost, even if only the body's dialect can express it.
 func Filter(d chat.Dialect, members []byte, missing chat.Params) (out []byte) {
 	gjson.Parse("{" + string(members) + "}").ForEach(func(key, v gjson.Result) bool {
 		name, drop := " "+key.Str+" ", false

@@ -14,7 +14,7 @@ import (
 type InputReader struct {
 	Index   uint64 // of the call
 	at      inputState
-	matched uint64 // how many bytes of the field's name match "input"; a value above its length means a different name
+	matched uint64 // how many bytes of the field's name match inputMember; a value above the length of inputMember means a different name
 	depth   uint64 // of brackets within another field's value; within the text: the missing digits of an escape
 	quoted  bool   // within a string in another field's value
 	escaped bool   // the last byte was a backslash

@@ -32,8 +32,8 @@ const (
 	// ParamMarkedThinking is thinking signed by a provider with another dialect. The signature has that provider's
 	// mark before a colon. A target that does not support it gets a translated body, never the caller's.
 	ParamMarkedThinking
-	// ParamAlienThinking is thinking in a Responses request that a provider other than OpenAI has signed. Only OpenAI
-	// rejects it.
+	// ParamAlienThinking is thinking that is part of a Responses request and was signed by a provider other than
+	// OpenAI. Only OpenAI rejects it.
 	ParamAlienThinking
 	// ParamOwnTools are provider tools and their calls in earlier turns. Targets with another dialect do not get
 	// them.

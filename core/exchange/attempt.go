@@ -159,7 +159,7 @@ func (x *exchange) explainSchema(r *chat.Request) {
 	}
 }
 
-// sendFiltered sends the fields of the caller's body, without unsupported parameters.
+// sendFiltered sends the fields of the caller's body, except unsupported parameters.
 func (x *exchange) sendFiltered(body []byte) {
 	f := x.wire()
 	parsed := x.readRequest(&api.Parser{Native: true, Skim: true}, gjson.ParseBytes(body))

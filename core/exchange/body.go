@@ -84,7 +84,8 @@ func (x *exchange) useParsed(p *api.Parser, parsed *api.Parsed) {
 	}
 }
 
-// keepRequest stores the parts of the request that later steps need, and its fields for targets of the same dialect.
+// keepRequest stores the parts of the request that later steps need, and the body's fields for targets with the same
+// dialect.
 func (x *exchange) keepRequest(parsed *api.Parsed) {
 	s, r := &x.s, &parsed.Request
 	if parsed.PromptTokens == 0 {

@@ -48,8 +48,8 @@ func TestListedMembersPassThroughInTheSameDialect(t *testing.T) {
 	equal(t, "a member that no list knows is in the provider's body", strings.Contains(body, "special"), false)
 }
 
-// TestIgnoredMembersOfOtherEndpoints: embeddings and token counts also name the fields that the provider does not
-// get.
+// TestIgnoredMembersOfOtherEndpoints: responses with embeddings or token counts also name the fields that the
+// provider did not get.
 func TestIgnoredMembersOfOtherEndpoints(t *testing.T) {
 	embeddings := `{"object":"list","data":[{"embedding":[1]}],"usage":{"prompt_tokens":3}}`
 	for path, body := range map[string]string{

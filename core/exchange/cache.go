@@ -76,8 +76,8 @@ func (x *exchange) planPromotion(e *cached.Entry) {
 	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferEntry, Data: e.Encode()})
 }
 
-// promote stores a response in KV that was cached without it. It also updates the other stores, so that the next hit
-// does not store it again.
+// promote stores a cached response in KV as well. It also updates the other stores, so that the next hit does not
+// store it again.
 func (x *exchange) promote() {
 	if left := x.s.hit.promoteMs; left > 0 {
 		x.do(abi.Action{

@@ -93,7 +93,8 @@ func labelOf(name string) string {
 	return "[" + name + "]"
 }
 
-// grouped replaces phases with the largest shared sets that they contain, except the named set. It leaves out "done".
+// grouped replaces phases with the shared sets that they contain completely, beginning with the largest set. It does
+// not use the set named except, and leaves out "done".
 func grouped(phases []string, except string) (names []string) {
 	rest := slices.Clone(phases)
 	sets := exchange.SharedNext()

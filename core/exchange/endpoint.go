@@ -112,7 +112,7 @@ type calls struct {
 	// stored returns a stored response in the endpoint's own format, with the figures of this request. If it is nil,
 	// entries already have that format.
 	stored func(x *exchange, body []byte, m *api.Meta) []byte
-	// outputs means that responses have output tokens, which are limited and reserved for.
+	// outputs means that responses have output tokens. Reservations cover them, and they can be limited.
 	outputs bool
 	// unlimited means that a request cannot limit its output tokens, so the reservation covers the longest response.
 	unlimited bool

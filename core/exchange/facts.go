@@ -69,8 +69,8 @@ func (x *exchange) reparse(body []byte, native bool) chat.Request {
 	return parsed.Request
 }
 
-// streams reports whether the response is streamed from the provider. A blocking schema needs the complete response
-// first. The caller then gets all events of the stream at once.
+// streams reports whether the response is streamed from the provider. If a schema may block the response, the
+// complete response is needed first, and the caller then gets all events at once.
 func (x *exchange) streams() bool { return x.s.request.stream && !x.s.govern.buffered }
 
 // requestBuffer returns the buffer that contains the request in the form that providers may see.
@@ -103,7 +103,7 @@ func (x *exchange) errorBody(f fault.Fault, r refusal) []byte {
 	return x.family().Error(nil, x.apiError(f, r))
 }
 
-// targets returns the targets of the requested name, with the permissions of the key and its project.
+// targets returns the targets of the requested name. Each states whether the key and its project allow it.
 func (x *exchange) targets() []policy.Target {
 	if x.targetsMemo == nil {
 		v := policy.View{Config: x.config, Key: x.s.record.Models, Development: x.testMode()}

@@ -7,7 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// failure counts the attempts at a target that failed for one cause.
+// failure counts the failed attempts at one target with one cause.
 type failure struct {
 	target uint64 // an index into the route's targets
 	cause  ledger.Cause

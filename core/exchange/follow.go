@@ -45,8 +45,8 @@ func (x *exchange) onFlight() {
 	}
 }
 
-// followMore forwards the published part of a stream to the caller. The caller's stream looks like that of a cached
-// response.
+// followMore forwards the published part of a stream to the caller. The caller's stream looks like the stream of a
+// cached response.
 func (x *exchange) followMore() {
 	data, st := x.event.Data, &x.s.stream
 	if !x.s.flight.began {
@@ -82,7 +82,7 @@ func (x *exchange) followMore() {
 	x.awaitFlight()
 }
 
-// startFollowing reads the head of a published stream. ok is false if the exchange must not use it.
+// startFollowing reads the head of a published stream. ok is false if the exchange must not use the stream.
 func (x *exchange) startFollowing(data []byte) (rest []byte, ok bool) {
 	r := abi.Reader{Buf: data}
 	provider, model, dropped := r.String(), r.String(), r.String()

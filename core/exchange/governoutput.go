@@ -36,7 +36,7 @@ func (x *exchange) checkAnswer(r *chat.Response, raw []byte) ([]byte, bool) {
 }
 
 // governEvent checks one event of a stream and appends the output for the caller to out. It returns eventMalformed if
-// the event must not be sent. Blocked and Failed then tell why.
+// the event must not be sent. In that case, live.Stream's Blocked or Failed returns true.
 func (x *exchange) governEvent(out []byte, e *sse.Event, deltas []chat.Delta, hidden bool, collected *abi.Writer) ([]byte, eventResult) {
 	st, checks := &x.s.stream, &x.s.govern.live
 	var send, store []chat.Delta

@@ -17,7 +17,7 @@ var (
 	developmentKey = keys.New(keys.Gateway, keys.Development, [keys.RandomBytes]byte{2})
 )
 
-// openaiSecret is the deployment's OpenAI key, and tenant an equally secret setting of another provider.
+// openaiSecret is the deployment's OpenAI key, and tenant is an equally secret setting of another provider.
 const (
 	openaiSecret = "sk-of-the-deployment"
 	tenant       = "tenant-of-12"

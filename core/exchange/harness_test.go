@@ -13,8 +13,8 @@ import (
 	"github.com/postern-ai/postern/test/interpreter"
 )
 
-// request describes a caller's request and the host's replies to its actions. The zero value is an admitted POST with
-// a production key.
+// request describes a caller's request and the host's replies to the exchange's actions. The zero value is an
+// admitted POST with a production key.
 type request struct {
 	after               uint64 // arrival, in milliseconds after noon
 	method, path, query string

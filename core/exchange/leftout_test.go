@@ -10,7 +10,8 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// textOnly is a catalog overlay with models that do not support images or files, on the APIs that callers use.
+// textOnly is a catalog overlay with models that do not support images, files or image URLs. Their providers use the
+// callers' own APIs.
 const textOnly = `{"providers":[
 	{"name":"openai","wire":"openai","baseUrl":"https://openai.test/v1","keyEnv":"OPENAI_API_KEY"},
 	{"name":"items","wire":"responses","baseUrl":"https://items.test/v1","keyEnv":"OPENAI_API_KEY"}],

@@ -81,7 +81,7 @@ func (x *exchange) refuseModel(name string, v *policy.View) {
 	x.refuse(f, refusal{details: []fault.Detail{{Field: "model", Message: message}}})
 }
 
-// modelEntry returns one model, or a tier if m is nil.
+// modelEntry returns the list's entry for the model m or, if m is nil, for a tier.
 func modelEntry(name string, m *config.Model) api.Listed {
 	if m == nil {
 		return api.Listed{Name: name, OwnedBy: "postern"}

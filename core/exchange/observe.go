@@ -13,7 +13,7 @@ type Fetch struct {
 }
 
 // DescribeFetch describes the fetch that a step has requested. id is the action's ID, and state is the exchange's
-// state after that step. ok is false if the step requested no such fetch under this configuration.
+// state after that step. ok is false if the step requested no such fetch, or if cfg no longer has its target.
 func DescribeFetch(cfg *config.Config, id uint64, state []byte) (f Fetch, ok bool) {
 	x := exchange{config: cfg}
 	r := abi.Reader{Buf: state}

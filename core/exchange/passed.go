@@ -25,7 +25,7 @@ const maxPassedBytes = 2048
 // betaQuery is the query string that Anthropic's SDKs use to call the beta version of an endpoint.
 const betaQuery = "beta=true"
 
-// vendorOf returns the vendor whose headers belong to a dialect. The name is that in config.CallerHeader.
+// vendorOf returns the vendor whose headers belong to a dialect. The name is the one used in config.CallerHeader.
 func vendorOf(d chat.Dialect) string {
 	switch d {
 	case chat.OpenAI, chat.Responses:

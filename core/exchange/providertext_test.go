@@ -17,7 +17,7 @@ import (
 // recordsErrors changes a key's record so that its project records provider errors.
 func recordsErrors(r *doc.Record) { r.RecordProviderErrors = true }
 
-// failing returns a request that the provider refuses with a message.
+// failing returns a request that the provider refuses with the given message.
 func failing(status uint64, message string) request {
 	body := `{"error":{"type":"server_error","message":"` + message + `"}}`
 	return request{path: "/v1/chat/completions", body: openaiRequest, record: recordsErrors, provider: [][]abi.Event{wholeResponse(status, body)}}

@@ -132,7 +132,7 @@ func TestNewerRecordAllowsTheModel(t *testing.T) {
 	h := q.run(t)
 	equal(t, "status", h.status(), 200)
 	equal(t, "admissions", len(sentCommands[*keymeter.Admit](h)), 2)
-	// An invalid body stays invalid.
+	// A newer record does not make an invalid body valid.
 	q.body, q.verdicts = "{", []*keymeter.AdmitReply{{Verdict: keymeter.Stale, Record: newer.recordAt(6)}}
 	equal(t, "status of an invalid body", q.run(t).status(), 400)
 }
@@ -256,8 +256,8 @@ func TestStaleRecordRestartsTheCacheLookup(t *testing.T) {
 	equal(t, "status", h.status(), 200)
 }
 
-// TestRefusalReturnsWhatALostReplyReserved checks that a refused request releases a reservation that an earlier
-// command made and whose reply was lost, and that it settles nothing otherwise.
+// TestRefusalReturnsWhatALostReplyReserved checks that a refused request releases the reservation made by an earlier
+// command whose reply was lost. Without such a command, it must not settle anything.
 func TestRefusalReturnsWhatALostReplyReserved(t *testing.T) {
 	for _, c := range []struct {
 		reply  keymeter.AdmitReply

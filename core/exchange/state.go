@@ -76,7 +76,7 @@ type state struct {
 	admission admission
 	leased    leased
 
-	order            []byte       // the route's targets as indexes into targets(), in the order to try them
+	order            []byte       // the route's targets as indexes into targets(), in the order in which they are tried
 	orderIndex       uint64       // the current target's index in order
 	retries          uint64       // of the current target
 	attempts         uint64       // fetches in total

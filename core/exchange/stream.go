@@ -74,8 +74,8 @@ func (x *exchange) streamChunk(data []byte, final bool) {
 	x.streamEvents(events, ok, final)
 }
 
-// streamEvents processes the next events of a stream, one by one. ok is false if the stream is malformed after these
-// events. final marks the end of the body.
+// streamEvents processes the next events of a stream, one by one. ok is false if the data that follows these events
+// is malformed. final marks the end of the body.
 func (x *exchange) streamEvents(events []sse.Event, ok, final bool) {
 	st := &x.s.stream
 	out := st.held

@@ -156,7 +156,7 @@ func TestFailedAbsorbDoesNotCutAStream(t *testing.T) {
 	equal(t, "extend commands", len(sentCommands[*keymeter.Extend](h)), 3)
 }
 
-// 900 words cost $0.008586, and 256 tokens more $0.00256.
+// 900 words cost $0.008586, and 256 more tokens cost $0.00256.
 func TestStreamAsksNoMoreWhenTheBudgetHasNothing(t *testing.T) {
 	const reserved = 11_300 * microDollar
 	words := func(n int) string { return chunk(`{"content":"`+strings.Repeat("word ", n)+`"}`, "null") }

@@ -13,7 +13,8 @@ import (
 	"github.com/postern-ai/postern/core/policy"
 )
 
-// orderTargets returns the indexes of the targets in the order to try them, which depends on the route's strategy.
+// orderTargets returns the indexes of the targets in the order in which to try them, which depends on the route's
+// strategy.
 func (x *exchange) orderTargets() []byte {
 	s := &x.s
 	q := &s.request
@@ -86,7 +87,7 @@ func (x *exchange) supportedParams() chat.Params {
 	return carries
 }
 
-// keepsBody reports whether the current target gets the fields of the caller's body, without unsupported parameters.
+// keepsBody reports whether the current target gets the fields of the caller's body, except unsupported parameters.
 // Some parts of a Responses request, and provider tools, exist only in their original form.
 func (x *exchange) keepsBody() bool {
 	missing := x.unsupportedParams()

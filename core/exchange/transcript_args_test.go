@@ -43,7 +43,7 @@ func (a *args) word() string {
 	return ""
 }
 
-// flag takes a plain word if it is present.
+// flag takes the given plain word and reports whether it was present.
 func (a *args) flag(name string) bool {
 	for i, w := range a.words {
 		if w == name {

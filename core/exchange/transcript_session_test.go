@@ -100,7 +100,7 @@ func kind(k abi.ActionKind) func(*abi.Action) bool {
 	return func(o *abi.Action) bool { return o.Kind == k }
 }
 
-// callOf matches a call by the prefix of its meaning.
+// callOf matches a call whose meaning, as transcript.Meaning describes it, has the given prefix.
 func callOf(meaning string) func(*abi.Action) bool {
 	return func(o *abi.Action) bool {
 		return o.Kind == abi.ActionCall && strings.HasPrefix(transcript.Meaning(o), meaning)

@@ -10,7 +10,7 @@ import (
 	"github.com/postern-ai/postern/core/keys"
 )
 
-// readOf matches a read by the prefix of its key.
+// readOf matches a read whose key has the given prefix.
 func readOf(prefix string) func(*abi.Action) bool {
 	return func(o *abi.Action) bool { return o.Kind == abi.ActionRead && strings.HasPrefix(o.Key, prefix) }
 }

@@ -16,7 +16,7 @@ var rewrite = flag.Bool("rewrite", false, "write the actual output to testdata/*
 
 // TestTranscripts plays the transcripts in testdata. Each command is an event from the host, and the lines below
 // ---- are the resulting phase and actions. testdata/README.md describes the format. Together they cover every
-// phase and every row of the table, except some of the disconnect rows.
+// phase and every row of the table, except some of the disconnect and lease rows.
 func TestTranscripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {

@@ -42,8 +42,8 @@ var twoTurnTools = []twoTurns{
 	{"/v1/messages", `{"type":"bash_20250124","name":"bash"}`, `{"command":"ls \"x\""}`, `{"type":"tool_use","name":"bash","input":{"command":"ls \"x\""}}`, "tool_use_id", `"type":"tool_result","content":"DONE"`},
 }
 
-// turnTarget is a provider's API. It contains the stream with a call, and the paths at which the second request has
-// that call.
+// turnTarget is a provider's API, with a stream that contains a call, and the paths at which the second request
+// contains that call.
 type turnTarget struct {
 	model, native string
 	stream        func(name, args string) string
@@ -140,8 +140,8 @@ func (s *twoTurns) body(model, more string) string {
 	return head + `"max_tokens":100,"messages":[{"role":"user","content":"Hi"}` + more + `]}`
 }
 
-// turn returns the content of the caller's stream in the form in which the caller sends it back, and the call in it.
-// That form is a list of items, a message, or a message of blocks.
+// turn returns the content of the caller's stream in the form in which the caller sends it back, and the call that it
+// contains. That form is a list of items, a message, or a message of blocks.
 func (s *twoTurns) turn(t *testing.T, stream string) (said string, call gjson.Result) {
 	t.Helper()
 	message := map[string]any{}
@@ -223,7 +223,7 @@ func (s *twoTurns) result(call gjson.Result) string {
 	return "," + result
 }
 
-// includes reports whether a JSON value has all fields of another, at any depth, with equal values.
+// includes reports whether a JSON value has all fields of another value, at any depth, with equal values.
 func includes(got, want gjson.Result) bool {
 	if !want.IsObject() {
 		var a, b any
@@ -242,7 +242,7 @@ func includes(got, want gjson.Result) bool {
 	return ok
 }
 
-// find returns the value at the first path that has the given end.
+// find returns the value at the first path that ends as given.
 func find(v gjson.Result, path, end string) (found gjson.Result) {
 	if strings.HasSuffix(path, end) {
 		return v

@@ -26,7 +26,7 @@ func cacheEntry(t *testing.T, r request) []byte {
 
 func TestResponseIsKeptAndCached(t *testing.T) {
 	withIdempotencyKey := []abi.Header{{Name: "idempotency-key", Value: "order-1"}}
-	for model, answer := range map[string]string{"gpt": openaiResponse, "claude": anthropicResponse} { // one passed through and one translated
+	for model, answer := range map[string]string{"gpt": openaiResponse, "claude": anthropicResponse} { // one response is passed through, and one is translated
 		h := request{path: "/v1/chat/completions", headers: withIdempotencyKey, body: completion(model), provider: [][]abi.Event{wholeResponse(200, answer)}}.run(t)
 		kept := onlySettlement(t, h).Answer
 		if len(kept) == 0 || !strings.HasSuffix(string(kept), h.responseBody()) {

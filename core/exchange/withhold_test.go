@@ -81,7 +81,8 @@ func TestClientLeavesAWithheldStream(t *testing.T) {
 	checkBooked(t, h)
 }
 
-// TestEveryEventCosts checks that text that token estimates hardly count is neither free nor unlimited.
+// TestEveryEventCosts checks that events whose text adds almost nothing to the token estimate are neither free nor
+// unlimited.
 func TestEveryEventCosts(t *testing.T) {
 	for _, text := range []string{`\n`, " ", `\t`, "a", "."} {
 		events := strings.Repeat(chunk(`{"content":"`+text+`"}`, "null"), 200)

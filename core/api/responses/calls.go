@@ -10,8 +10,8 @@ import (
 	"github.com/postern-ai/postern/core/jsonvalue"
 )
 
-// call writes the fields of a tool call that depend on its type. Their values come from the function's arguments.
-// Arguments with an unexpected shape are passed on completely in the closest field. An item in progress has no
+// call writes the fields of a tool call that depend on its type. Their values come from the function's arguments. If
+// the arguments have an unexpected shape, all of them go into the field that fits best. An item in progress has no
 // arguments yet.
 func call(b *jsontext.Builder, args string, alias *chat.Alias) {
 	if alias.Kind != chat.Function {

@@ -14,7 +14,8 @@ import (
 	"github.com/postern-ai/postern/core/sse"
 )
 
-// callCases are arguments that a model sends to a tool's function, and a field of the item that the caller gets.
+// callCases contains arguments that a model passes to a tool's function, each with a field of the item that the
+// caller gets.
 var callCases = []struct {
 	tool, args string
 	path, want string // JSON
@@ -43,8 +44,8 @@ var callCases = []struct {
 	{`{"type":"tool_search","execution":"client"}`, `sky`, "arguments", `{"query":"sky"}`},
 }
 
-// TestCalls returns a model's arguments as a call of the caller's tool, in a complete response and streamed in pieces
-// of any size. Nothing is lost.
+// TestCalls checks that a model's arguments become a call of the caller's tool, in a complete response and when
+// streamed in pieces of any size. Nothing may be lost.
 func TestCalls(t *testing.T) {
 	for _, c := range callCases {
 		parsed := responses.Parse(&api.Parser{}, gjson.Parse(`{"model":"m","input":"Hi","tools":[`+c.tool+`]}`))
@@ -78,8 +79,8 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// checkStream checks that the events of a stream are consistent. Each added item is done with the same ID, and the
-// pieces of a text add up to the text.
+// checkStream checks that the events of a stream are consistent. Each item has the same ID in its added and done
+// events, and the pieces of a text add up to the text.
 func checkStream(t *testing.T, r *chat.Response, m *api.Meta, size int, check func(string, gjson.Result)) {
 	t.Helper()
 	var s api.State

@@ -88,7 +88,8 @@ func TestStreamRoundTrip(t *testing.T) {
 	}
 }
 
-// TestItemsAreDone: every added item is done with the same ID and index, and with its complete text.
+// TestItemsAreDone: for each item with an added event, there is a done event with the same ID and index, and with the
+// complete text.
 func TestItemsAreDone(t *testing.T) {
 	w := whole()
 	added, done := map[int64]string{}, map[int64]string{}

@@ -11,9 +11,9 @@ import (
 	"github.com/postern-ai/postern/core/jsonvalue"
 )
 
-// This stream uses api.State as follows. Block is the kind of the part whose item is open (0: none). Index is the
-// number of items begun, and Tools is the number of tool calls begun. Flags is the number of events written.
-// chat.Fold returns the items' parts in the same order, so End finds each item's text by its index.
+// This stream uses api.State as follows. Block is the kind of the part whose item is open, or 0 if no item is open.
+// Index is the number of items begun, and Tools is the number of tool calls begun. Flags is the number of events
+// written. chat.Fold returns the items' parts in the same order, so End finds each item's text by its index.
 
 // Stream appends the events of a delta. End writes the final content of all items, because only then is it complete.
 func Stream(dst []byte, s *api.State, d *chat.Delta, m *api.Meta) []byte {

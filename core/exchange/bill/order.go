@@ -54,7 +54,7 @@ func OrderOf(r *chat.Request, promptTokens uint64) Order {
 	o := Order{
 		MaxTokens: r.MaxTokens, N: r.N, PromptTokens: promptTokens, UnseenTokens: r.UnseenTokens(), Thinking: r.Reasoning.Tokens(), Bought: boughtBy(r),
 	}
-	if r.Compacts { // writing the summary reads the complete conversation once more
+	if r.Compacts { // the provider reads the complete conversation once more to write the summary
 		o.UnseenTokens += 2 * promptTokens
 	}
 	return o

@@ -149,8 +149,8 @@ func (o *Order) exceeds(m *config.Model, term string) bool {
 }
 
 // Price completes an attempt's usage with the purchased terms and tools. If the response does not name a term or
-// tool, the order's applies. Usage counts as estimated if its price is not certain, or if the response names more
-// than the order requested.
+// tool, the order's applies. Usage counts as estimated if its price is not certain, or if the response reports more
+// calls, or something more expensive, than the order requested.
 //
 //go:noinline
 func (q *Quote) Price(m *config.Model, u *chat.Usage) {

@@ -16,8 +16,8 @@ const (
 	assumedTokens       = 32_768 // the output limit of a model that has none in the catalog
 )
 
-// promptBound returns an upper bound on the prompt's length in tokens. PromptTokens is an average estimate, so it is
-// doubled.
+// promptBound returns an upper bound on the prompt's length in tokens. PromptTokens is an estimate that is only right
+// on average, so it is doubled.
 func (o *Order) promptBound() uint64 { return 2*o.PromptTokens + o.UnseenTokens }
 
 // thinking returns the number of thinking tokens to expect from a model. It returns 0 for a model that does not
@@ -30,8 +30,8 @@ func (o *Order) thinking(m *config.Model) uint64 {
 }
 
 // outputRoom returns how many tokens of a model's context the prompt leaves for the response. tight means that not
-// even a typical response with its thinking fits. The bound on the prompt is then too pessimistic, so tokens is the
-// complete context, and the provider's own limit applies.
+// even a typical response with its thinking fits. The bound on the prompt is then assumed to be too pessimistic, so
+// tokens is the complete context, and the provider's own limit applies.
 func (o *Order) outputRoom(m *config.Model) (tokens uint64, tight bool) {
 	if m.Context == 0 {
 		return assumedTokens, false

@@ -132,8 +132,8 @@ func TestReservationCoversCacheWrites(t *testing.T) {
 	}
 }
 
-// TestReservationCoversTools: a limit on the calls of all tools together does not limit containers, which last for
-// several calls.
+// TestReservationCoversTools: a limit on the calls of all tools together does not limit containers, because a
+// container serves several calls.
 func TestReservationCoversTools(t *testing.T) {
 	for name, c := range map[string]struct {
 		limit uint64

@@ -12,7 +12,7 @@ import (
 
 // Registry adds the headers for a response from a model in the project's model registry:
 //
-//   - x-postern-registry: its state, if only a registry that warns lets the request pass;
+//   - x-postern-registry: the state of the model, if the request passes only because the registry merely warns;
 //   - Deprecation, a structured field of type Date: RFC 9745, section 2.1;
 //   - Sunset, an HTTP-date: RFC 8594, section 3;
 //   - x-postern-successor, the model to use instead.

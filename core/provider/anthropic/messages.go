@@ -273,7 +273,7 @@ func toolResult(b *jsontext.Builder, r *chat.Request, p *chat.Part) {
 }
 
 // toolID replaces characters that the API rejects. IDs consist of letters, digits, "_" and "-", but IDs from other
-// providers can have dots and colons. A call and its result change in the same way.
+// providers can have dots and colons. The ID of a call and the ID of its result change in the same way.
 func toolID(r *chat.Request, id jsontext.Escaped) jsontext.Escaped {
 	if native(r) {
 		return id

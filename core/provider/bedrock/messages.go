@@ -315,7 +315,7 @@ func (w *writer) toolResult(p *chat.Part) {
 }
 
 // toolID replaces an ID that Converse rejects with the ID's hash. IDs consist of 1 to 64 letters, digits, "_" and
-// "-". A call and its result change in the same way.
+// "-". The ID of a call and the ID of its result change in the same way.
 func toolID(id jsontext.Escaped) jsontext.Escaped {
 	valid := id != "" && len(id) <= 64
 	for i := 0; i < len(id) && valid; i++ {

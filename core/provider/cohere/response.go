@@ -94,8 +94,8 @@ func usage(v gjson.Result) chat.Usage {
 	return u
 }
 
-// logProbs converts to OpenAI's {"content":[{"token","logprob","bytes":null,"top_logprobs":[]}],"refusal":null} from
-// [{"text","token_ids","logprobs":[…]}], which has pieces of text with one number per token. A piece's probability is
+// logProbs converts [{"text","token_ids","logprobs":[…]}], which has pieces of text with one number per token, to
+// OpenAI's {"content":[{"token","logprob","bytes":null,"top_logprobs":[]}],"refusal":null}. A piece's probability is
 // the product of its tokens' probabilities, so their logarithms are added.
 func logProbs(v gjson.Result) string {
 	if !v.IsArray() && !v.IsObject() {

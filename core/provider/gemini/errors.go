@@ -29,7 +29,7 @@ func Failure(status uint64, root gjson.Result) wire.Failure {
 		f.Kind = wire.FailTarget
 	case status != 400:
 	case badKey(e, message), jsonvalue.String(e.Raw, "status") == "FAILED_PRECONDITION":
-		// FAILED_PRECONDITION means an unsupported country, or that billing is not set up.
+		// FAILED_PRECONDITION means that the country is not supported or that billing is not set up.
 		f.Kind = wire.FailTarget
 	case strings.Contains(message, "token count") && strings.Contains(message, "exceeds"):
 		f.Kind = wire.FailTooLong

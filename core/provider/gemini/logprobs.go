@@ -7,9 +7,9 @@ import (
 	"github.com/postern-ai/postern/core/jsonvalue"
 )
 
-// logProbs converts to OpenAI's {"content":[{"token","logprob","bytes":null,"top_logprobs":[…]}],"refusal":null}
-// from {"chosenCandidates":[{"token","logProbability"}],"topCandidates":[{"candidates":[…]}]}. Both lists have
-// one element per step.
+// logProbs converts {"chosenCandidates":[{"token","logProbability"}],"topCandidates":[{"candidates":[…]}]}, whose
+// lists both have one element per decoding step, to OpenAI's
+// {"content":[{"token","logprob","bytes":null,"top_logprobs":[…]}],"refusal":null}.
 func logProbs(v gjson.Result) string {
 	var tops []gjson.Result
 	jsonvalue.Get(v.Raw, "topCandidates").ForEach(func(_, top gjson.Result) bool {

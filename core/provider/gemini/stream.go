@@ -9,7 +9,8 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// maxCandidates is the API's limit. maxCalls is the number of function calls per candidate that State can count.
+// maxCandidates is the API's limit on candidates. maxCalls is the number of function calls per candidate that State
+// can count.
 const (
 	maxCandidates = 8
 	callBits      = 7

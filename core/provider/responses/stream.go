@@ -46,7 +46,7 @@ func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]cha
 		response := jsonvalue.Get(root.Raw, "response")
 		out = append(out, chat.Delta{Kind: chat.DeltaFinish, Finish: finishOf(response, s.Tools > 0)})
 		if u := usage(response); u.Reported {
-			if !jsonvalue.Get(response.Raw, "output.0").Exists() && !jsonvalue.Get(response.Raw, "tool_usage").Exists() { // only the items' own events have the calls
+			if !jsonvalue.Get(response.Raw, "output.0").Exists() && !jsonvalue.Get(response.Raw, "tool_usage").Exists() { // then only the items' own events list the calls
 				u.Edit().Calls = s.Usage.Bought().Calls
 			}
 			out = append(out, chat.Delta{Kind: chat.DeltaUsage, Usage: u})
