@@ -159,7 +159,7 @@ func (p *Parser) WrongValue(field, want string, v gjson.Result) {
 	}
 }
 
-// WrongInteger is WrongValue for a field that must be an integer between least and most.
+// WrongInteger does the same as WrongValue for a field that must be an integer between least and most.
 func (p *Parser) WrongInteger(field string, v gjson.Result, least, most uint64) {
 	p.WrongValue(field, "an integer between "+strconv.FormatUint(least, 10)+" and "+strconv.FormatUint(most, 10), v)
 }
@@ -228,7 +228,7 @@ func likeSecret(text string) bool {
 	return word >= maxWordBytes || text[:2] == "sk" || text[:2] == "pk"
 }
 
-// NoteForeign records a part for Foreign. kind is the value of field.
+// NoteForeign sets Foreign to describe a part, unless Foreign is already set. kind is the value of the given field.
 func (p *Parser) NoteForeign(field string, kind gjson.Result) {
 	if p.Foreign.Field == "" {
 		p.Foreign = fault.Detail{Field: field, Message: "is " + Quote(kind.String())}
@@ -244,7 +244,7 @@ func ForeignPart(member string, kind gjson.Result) chat.Part {
 	return chat.ForeignPart(member, name)
 }
 
-// NoteOwn records a provider tool, or an item that belongs to one, for Own.
+// NoteOwn does the same with Own for a provider tool, or for an item that belongs to one.
 func (p *Parser) NoteOwn(field string, kind gjson.Result) {
 	if p.Own.Field == "" {
 		p.Own = fault.Detail{Field: field, Message: "is " + Quote(kind.String())}

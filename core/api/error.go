@@ -14,11 +14,11 @@ type Error struct {
 	Message jsontext.Escaped
 	// Findings are the Governor's findings as a JSON array. It is empty if there are none.
 	Findings string
-	// Limit is the limit or budget because of which the request was refused. It is nil if there is none.
+	// Limit is the limit or budget that caused the request to be refused. It is nil if there is none.
 	Limit *Limit
 }
 
-// Fields in details that are not part of the request.
+// Field names in details that do not stand for a parameter of the request.
 const (
 	BodyField        = "body" // the entire body
 	ProviderField    = "provider"

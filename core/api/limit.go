@@ -6,7 +6,7 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// Limit is the limit or budget because of which a request was refused. All error bodies describe it in the fields
+// Limit is the limit or budget that caused a request to be refused. All error bodies describe it in the fields
 // "limit", "resetsAt" and "raisedBy", and in one of the details.
 type Limit struct {
 	Name string // requests_per_second, requests_per_day, tokens_per_minute, concurrent_requests or budget_per_CYCLE

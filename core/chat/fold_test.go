@@ -47,7 +47,7 @@ func randomResponse(t *rapid.T) chat.Response {
 	return r
 }
 
-// TestFoldUndoesUnfold: Fold restores a response that was unfolded, with any piece size, and encoded.
+// TestFoldUndoesUnfold: Fold restores a response that was unfolded with any piece size and then encoded.
 func TestFoldUndoesUnfold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := randomResponse(t)

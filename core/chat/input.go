@@ -224,7 +224,7 @@ func isHighSurrogate(digits []byte) bool {
 	return digits[0]|0x20 == 'd' && (digits[1] == '8' || digits[1] == '9' || digits[1]|0x20 == 'a' || digits[1]|0x20 == 'b')
 }
 
-// Unwrapped returns the arguments as the model wrote them, if Object has turned them into an object.
+// Unwrapped returns the arguments as the model wrote them, even if Object has turned them into an object.
 func Unwrapped(args string) string {
 	if strings.HasPrefix(args, `{"_invalid":`) && jsontext.Check([]byte(args)) == jsontext.OK {
 		if wrote := jsonvalue.Get(args, "_invalid").String(); Object(wrote) == args {

@@ -79,8 +79,8 @@ func AddUse(uses []ToolUse, use ToolUse) []ToolUse {
 	return append(uses, use)
 }
 
-// CacheTTL reports whether the request asks the provider to cache parts of its prompt, and whether it asks for an
-// hour.
+// CacheTTL reports whether the request asks the provider to cache parts of its prompt, and whether it asks to cache
+// them for an hour.
 //
 //go:noinline
 func (r *Request) CacheTTL() (cached, hour bool) {
@@ -152,7 +152,7 @@ type Part struct {
 	Text      jsontext.Escaped
 	ID        jsontext.Escaped // of a tool call, or of the call that a result belongs to
 	Name      jsontext.Escaped
-	Space     jsontext.Escaped // of a tool call: the tool's namespace, until Request.Flatten
+	Space     jsontext.Escaped // of a tool call: the tool's namespace, until Request.Flatten makes it part of the name
 	Args      string           // a tool call's arguments, as a JSON object
 	Media     jsontext.Escaped // a media type such as image/png
 	Data      jsontext.Escaped // base64

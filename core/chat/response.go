@@ -115,7 +115,7 @@ const (
 	DeltaThinking                       // Choice, Text: thinking begins or continues
 	DeltaSignature                      // Choice, Text: signs and ends the thinking so far
 	DeltaRedacted                       // Choice, Text
-	DeltaTool                           // Choice, Index, ID, Name, JSON: a tool call begins. In the caller's own dialect, Model is the tool's namespace until Aliases.Function
+	DeltaTool                           // Choice, Index, ID, Name, JSON: a tool call begins. In the caller's own dialect, Model is the tool's namespace until Aliases.Function has replaced the name
 	DeltaArgs                           // Choice, Index, Text, JSON: a piece of the call's arguments, as the inside of a JSON string
 	DeltaLogProbs                       // Choice, JSON: log probabilities of the text delta next to it
 	DeltaFinish                         // Choice, Finish; the stop sequence in Text

@@ -22,7 +22,7 @@ func (x *exchange) onBody() {
 	x.proceeds = true
 }
 
-// onEarlyBody parses a body that arrives before the key's permission is known.
+// onEarlyBody parses a body that arrives before the key's permissions are known.
 func (x *exchange) onEarlyBody() { x.readBody() }
 
 func (x *exchange) readBody() {

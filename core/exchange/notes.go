@@ -76,7 +76,8 @@ func (x *exchange) noteDetails(details []fault.Detail) {
 	}
 }
 
-// noteProviderError notes the contents of a provider's error response. text is its message after recordedText.
+// noteProviderError notes the contents of a provider's error response. text is the message as returned by
+// recordedText.
 func (x *exchange) noteProviderError(root gjson.Result, text string) {
 	n := &x.s.notes
 	n.providerStatus = x.event.Code
@@ -94,8 +95,8 @@ const (
 	maxNumber = 6
 )
 
-// wordOf returns text if it is a name without digits or a short number. Otherwise, it returns "", because the text
-// may be part of a prompt or a key.
+// wordOf returns text if it is either a name without digits or a short number. Otherwise, it returns "", because the
+// text may be part of a prompt or a key.
 func wordOf(text string) string {
 	digits := 0
 	for i := 0; i < len(text); i++ {

@@ -8,7 +8,7 @@ import (
 	"github.com/postern-ai/postern/core/policy"
 )
 
-// policyKeepMs is how long an isolate keeps a policy. A policy version never changes.
+// policyKeepMs is how long an isolate keeps a policy. It may be long, because a policy version never changes.
 const policyKeepMs = 300_000
 
 // needsPolicy reports whether this exchange still has to read the project's policy. The policy is needed to choose

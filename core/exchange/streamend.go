@@ -142,8 +142,8 @@ func (x *exchange) cutStream(f fault.Fault, r refusal) {
 	x.refuse(f, r)
 }
 
-// leaveStream handles the disconnect of a stream's caller. It cuts the stream unless other exchanges follow it. In
-// that case, every tick checks whether they still do.
+// leaveStream handles the disconnect of a stream's caller. It cuts the stream unless other exchanges follow it. While
+// they do, every tick checks whether any followers are left.
 func (x *exchange) leaveStream() {
 	if !x.heldUp() {
 		x.abandonStream()

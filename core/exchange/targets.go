@@ -99,8 +99,8 @@ func (x *exchange) keepsBody() bool {
 func (x *exchange) unsupportedParams() chat.Params { return x.s.request.params &^ x.supportedParams() }
 
 // fits reports whether the current target may get the request. The target's model must be offered on the endpoint's
-// API, and the target must support the necessary parameters. In strict mode, it must support all parameters that the
-// caller set. Otherwise, the rest are dropped.
+// API, and the target must support the necessary parameters. In strict mode, the target must support all parameters
+// that the caller set. Without strict mode, other unsupported parameters are dropped.
 func (x *exchange) fits() bool {
 	if x.model().APIs&x.endpoint.api == 0 || !x.hasNative() {
 		return false
@@ -166,7 +166,7 @@ func (x *exchange) withOwnProviderKey(m *config.Model) *config.Model {
 	return &owned
 }
 
-// orUnpriced returns the given details, or details about missing prices if there are none.
+// orUnpriced returns the given details or, if details is empty, details about missing prices.
 func (x *exchange) orUnpriced(details []fault.Detail) []fault.Detail {
 	if len(details) == 0 {
 		return x.quote().Unpriced(x.model())

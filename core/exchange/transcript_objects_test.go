@@ -26,8 +26,8 @@ var verdicts = map[string]keymeter.Verdict{
 }
 
 // admit VERDICT: the meter's reply. "admitted" reserves the requested amount, or the minimum if "least" is given, and
-// takes the words of leaseOf. "short" takes held=, need=, least= and lent=. "stale" takes the fields of a record.
-// "limited" takes retry= and per=second|day|tokens limit=10. "replay" takes the stored response as input.
+// accepts the words that leaseOf reads. "short" takes held=, need=, least= and lent=. "stale" takes the fields of a
+// record. "limited" takes retry= and per=second|day|tokens limit=10. "replay" takes the stored response as input.
 func (s *session) doAdmit(a *args) {
 	call := s.find(a, callOf("admit"))
 	command := transcript.Open(call).(*keymeter.Admit)

@@ -29,7 +29,7 @@ func (x *exchange) usage() {
 	}
 }
 
-// periodDays returns the first day of the requested period and the day after its last.
+// periodDays returns the first day of the requested period and the day after its last day.
 func (x *exchange) periodDays() (first, end uint64) {
 	q := native.ParseUsageQuery(&api.Parser{}, x.s.query)
 	return q.Days(calendar.Day(x.s.startMs))

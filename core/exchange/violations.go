@@ -14,8 +14,8 @@ import (
 // rule and direction.
 const maxViolations = 12
 
-// violations appends the violations among the findings. If the text is reviewed or blocked, these are all findings.
-// Otherwise, they are the redactions by rules of high or critical severity.
+// violations appends the violations among the findings. If the text is reviewed or blocked, every finding is a
+// violation. Otherwise, only redactions by rules of high or critical severity are.
 func (x *exchange) violations(list []ledger.Violation, result *inspect.Result, d governor.Direction) []ledger.Violation {
 	p := x.guard().check.Policy
 	for i := range result.Reports {

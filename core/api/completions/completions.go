@@ -1,6 +1,6 @@
 // Package completions implements OpenAI's legacy completions API for callers: POST /v1/completions, which continues
-// text. It is a second format of OpenAI's dialect. Its errors and its end of a stream are those of chat completions.
-// Source: OpenAI's API reference, "Create completion" and "The completion object"
+// text. It is a second format of OpenAI's dialect. Errors and the ends of streams are the same as in chat
+// completions. Source: OpenAI's API reference, "Create completion" and "The completion object"
 // (platform.openai.com/docs/api-reference/completions).
 package completions
 

@@ -15,8 +15,8 @@ func QueryParam(query, name string) string {
 	return ""
 }
 
-// IsWellEscaped reports whether two hexadecimal digits follow every % in a path. Libraries disagree about other
-// paths.
+// IsWellEscaped reports whether two hexadecimal digits follow every % in a path. Libraries disagree about how to read
+// other paths.
 func IsWellEscaped(path string) bool {
 	for i := 0; i < len(path); i++ {
 		if path[i] != '%' {

@@ -22,7 +22,7 @@ func Family() api.Family {
 	}
 }
 
-// Defaults of omitted parameters.
+// Defaults for omitted parameters.
 const (
 	defaultTier        = "balanced"
 	defaultTemperature = "0.7"

@@ -38,7 +38,7 @@ func ParseUsageQuery(p *api.Parser, query string) UsageQuery {
 	return q
 }
 
-// Days returns the first day of the period that contains the given day, and the day after the period's last.
+// Days returns the first day of the period that contains the given day, and the day after the period's last day.
 func (q *UsageQuery) Days(today uint64) (first, end uint64) {
 	switch q.Period {
 	case "day":
@@ -70,8 +70,8 @@ type ModelUsage struct {
 	PromptCache      PromptCache
 }
 
-// PromptCache counts the tokens in providers' prompt caches and the amount that the caches saved; see
-// ledger.PromptCache.
+// PromptCache contains the numbers of tokens read from and written to providers' prompt caches, and the amount that
+// the caches saved; see ledger.PromptCache.
 type PromptCache struct {
 	Read, Written uint64 // tokens
 	SavedPico     money.Pico

@@ -18,7 +18,7 @@ var compacted = []string{
 }
 
 // Compaction turns a body that was parsed for POST /v1/responses into one for POST /v1/responses/compact, which has
-// no limits.
+// neither streams nor limits on output or tool calls.
 func Compaction(p *api.Parser, root gjson.Result, out *api.Parsed) {
 	r := &out.Request
 	r.MaxTokens, r.MaxToolCalls, r.Stream = 0, 0, false

@@ -76,8 +76,8 @@ func named(b *jsontext.Builder, alias *chat.Alias) {
 	b.TextMember("namespace", alias.Space)
 }
 
-// texts writes a list of strings. It takes them from the field, which may also be a single string. Otherwise, it
-// writes the complete arguments as one string.
+// texts writes a list of strings. It takes them from the field name, which may also be a single string. Without that
+// field, it writes the complete arguments as one string.
 func texts(b *jsontext.Builder, name string, root gjson.Result, args string) {
 	v := jsonvalue.Get(root.Raw, name)
 	b.Key(name)

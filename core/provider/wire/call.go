@@ -35,7 +35,7 @@ func (c *Call) Effort(level string) string {
 	return level
 }
 
-// Sampling are the parameters that Claude rejects with thinking.
+// Sampling is the set of parameters that Claude rejects with thinking.
 const Sampling = chat.ParamTemperature | chat.ParamTopP | chat.ParamTopK
 
 // Clamp limits the temperature to 1, which is Claude's maximum. Other models accept up to 2.
@@ -73,7 +73,7 @@ func (c *Call) Unsigned() bool {
 	return false
 }
 
-// MinBudget is Claude's minimum for a token budget of thinking.
+// MinBudget is Claude's minimum token budget for thinking.
 const MinBudget = 1024
 
 // Budget returns the token budget for an effort, from the compatibility tables of Anthropic and Google for OpenAI's
