@@ -48,10 +48,10 @@ func (e *Error) WriteFindings(b *jsontext.Builder) {
 	}
 }
 
-// Summary returns one message for families whose errors have a single message. It is the provider's message,
-// otherwise the first detail, and otherwise the table's text. For a spent limit, it starts with words that make Pi
-// and Qwen Code stop instead of retrying. Sources: the retries of github.com/earendil-works/pi, isQuotaExhaustedError
-// of github.com/QwenLM/qwen-code, read in November 2026.
+// Summary returns one message for families whose errors have a single message. It is the provider's message or,
+// without one, the table's text and the first detail, if there is one. For a spent limit, it starts with words that
+// make Pi and Qwen Code stop instead of retrying. Sources: the retries of github.com/earendil-works/pi,
+// isQuotaExhaustedError of github.com/QwenLM/qwen-code, read in November 2026.
 func (e *Error) Summary() jsontext.Escaped {
 	switch {
 	case e.Message != "":

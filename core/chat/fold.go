@@ -269,8 +269,8 @@ func pieces(deltas []Delta, d Delta, text jsontext.Escaped, size int) []Delta {
 	return append(deltas, d)
 }
 
-// cut returns the first position at or after size where a piece may end. If there is a space before 2*size, this is
-// the position after it.
+// cut returns the position where a piece of about size bytes ends. This is after the first space between size and
+// 2*size, or at 2*size if there is none.
 func cut(text jsontext.Escaped, size int) int {
 	n := 0
 	for n < len(text) {

@@ -32,7 +32,7 @@ type Usage struct {
 	Output       uint64
 	Reasoning    uint64 // part of Output
 	Reported     bool   // by the provider; otherwise, estimated
-	*Extras             // tiers and calls beyond tokens; nil: none. Usages share it, so it never changes: see Edit
+	*Extras             // tiers and calls, which cost more than the tokens alone; nil: none. Usages share it, so it is never changed in place; see Edit
 }
 
 // Extras contains the data in a provider's response that affects the price, other than tokens.

@@ -15,9 +15,9 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Moderations returns the family for OpenAI's moderations API, given the name of a wire family from the catalog. The
-// family has only Dialect, Carries, Direct and Failure. Mistral has the same API for text. Sources: OpenAI's API
-// reference, "Create moderation" (platform.openai.com/docs/api-reference/moderations/create), and Mistral's API
+// Moderations returns the family for OpenAI's moderations API, given the name of a wire family from the catalog. Only
+// Dialect, Carries, Direct and Failure are set in the family. Mistral has the same API for text. Sources: OpenAI's
+// API reference, "Create moderation" (platform.openai.com/docs/api-reference/moderations/create), and Mistral's API
 // reference, "Moderations" (docs.mistral.ai/api/endpoint/classifiers).
 func Moderations(name string) (f *wire.Family, ok bool) {
 	f = &wire.Family{}

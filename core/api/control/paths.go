@@ -38,6 +38,6 @@ func isIn(folder, path string) bool {
 	return path == folder || strings.HasPrefix(path, folder+"/")
 }
 
-// HelpLink returns the value of an error response's Link header (RFC 8288), which links to the documentation of its
-// code.
+// HelpLink returns the value of an error response's Link header (RFC 8288), which points to the documentation of the
+// error's code.
 func HelpLink(code string) string { return "<" + errorsPage + "#" + code + `>; rel="help"` }

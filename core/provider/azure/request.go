@@ -13,8 +13,9 @@ import (
 // Carries lists the parameters that chat completions support.
 const Carries = openai.Carries
 
-// settingVersion is the API version, such as 2024-10-21. If it is set, the base URL is https://NAME.openai.azure.com.
-// Otherwise, requests use the v1 API, and the base URL is https://NAME.openai.azure.com/openai/v1.
+// settingVersion is the setting for the API version, such as 2024-10-21. If it is set, the base URL is
+// https://NAME.openai.azure.com. Otherwise, requests use the v1 API, and the base URL is
+// https://NAME.openai.azure.com/openai/v1.
 const settingVersion = "apiVersion"
 
 // Request builds a chat completion request from a conversation.

@@ -314,8 +314,8 @@ func (w *writer) toolResult(p *chat.Part) {
 	b.Close('}')
 }
 
-// toolID replaces an ID that Converse rejects with the ID's hash. IDs consist of 1 to 64 letters, digits, "_" and
-// "-". The ID of a call and the ID of its result change in the same way.
+// toolID returns the hash of an ID that Converse rejects, and any other ID unchanged. Valid IDs consist of 1 to 64
+// letters, digits, "_" and "-". The ID of a call and the ID of its result change in the same way.
 func toolID(id jsontext.Escaped) jsontext.Escaped {
 	valid := id != "" && len(id) <= 64
 	for i := 0; i < len(id) && valid; i++ {

@@ -106,8 +106,9 @@ func (w *writer) end() {
 	}
 }
 
-// part writes one part of the message with index at. For thinking, it writes only the signature, which contains the
-// thinking. The text is only a summary for the reader. Thinking from other providers is dropped.
+// part writes one part of the message with index at. Of a thinking part, it only keeps the signature, for the next
+// function call, because the signature contains the thinking and the text is only a summary for the reader. Thinking
+// from other providers is dropped.
 func (w *writer) part(role string, at int, p *chat.Part) {
 	switch p.Kind {
 	case chat.Text, chat.Refusal:

@@ -200,7 +200,8 @@ func urlOf(p *chat.Part, media jsontext.Escaped) jsontext.Escaped {
 // idLength is the required length of a tool call ID, which consists of letters and digits.
 const idLength = 9
 
-// toolID replaces an ID in another format with its hash. A call's ID and its result's ID change in the same way.
+// toolID replaces an ID in another format with its hash. The ID of a call and the ID of its result change in the same
+// way.
 func toolID(id jsontext.Escaped) jsontext.Escaped {
 	const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	valid := len(id) == idLength

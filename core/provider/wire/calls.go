@@ -44,8 +44,8 @@ func named(id *jsontext.Escaped, name, response jsontext.Escaped, n uint64) bool
 	return name != ""
 }
 
-// CallID makes an ID for a call without one. The ID is call_N with the response's ID, because other providers require
-// IDs that are unique within a conversation. The response's ID is omitted if it is long or not a plain word.
+// CallID makes an ID for a call without one. The ID is call_N followed by the response's ID, because other providers
+// require IDs that are unique within a conversation. The response's ID is omitted if it is long or not a plain word.
 func CallID(response jsontext.Escaped, n uint64) jsontext.Escaped {
 	id := "call_" + strconv.FormatUint(n, 10)
 	if len(response) == 0 || len(response) > 28 {

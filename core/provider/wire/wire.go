@@ -95,7 +95,7 @@ func (s *State) Fields(f *abi.Fields) {
 type FailureKind uint8
 
 const (
-	FailDown     FailureKind = iota // provider failure (408, 5xx, overloaded): retry or fall back
+	FailDown     FailureKind = iota // provider failure (408, 409, 5xx, overloaded): retry or fall back
 	FailBusy                        // rate limit of the operator's account: retry later or fall back
 	FailTarget                      // permanent failure of this target (credentials, unknown model, empty account): fall back
 	FailRejected                    // invalid request: other targets would probably also reject it
