@@ -110,7 +110,7 @@ func TestEstimateIsNeverNearZero(t *testing.T) {
 	}
 }
 
-// TestEstimateNeverPanics includes broken UTF-8 and truncated escapes.
+// TestEstimateNeverPanics estimates texts with broken UTF-8 and truncated escapes, among others.
 func TestEstimateNeverPanics(t *testing.T) {
 	s := samples(t)
 	for _, x := range append(s.Fitted, s.Others...) {

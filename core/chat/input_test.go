@@ -41,8 +41,8 @@ func TestInput(t *testing.T) {
 	}
 }
 
-// FuzzInputReader reads arguments in pieces. Each piece's output is the inside of a JSON string, and together the
-// outputs equal that for the complete arguments.
+// FuzzInputReader reads arguments in pieces. Each piece's output is the inside of a JSON string, and all outputs
+// together equal the output for the complete arguments.
 func FuzzInputReader(f *testing.F) {
 	f.Add(`{"input":"a\n\"é\" \ud83d\ude00 \\u0041"}`, uint8(1))
 	f.Add(`{"a":[{"b":"}"}],"input":"x"}`, uint8(3))

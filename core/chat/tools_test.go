@@ -60,7 +60,7 @@ func TestFlatten(t *testing.T) {
 	}
 }
 
-// TestFlattenManyTools: the size of the table is limited, because it is part of a request's state. Tools that do not
+// TestFlattenManyTools: the size of Aliases is limited, because it is part of a request's state. Tools that do not
 // fit are left out and named.
 func TestFlattenManyTools(t *testing.T) {
 	var r chat.Request

@@ -52,7 +52,7 @@ func EndOf(cfg *config.Config, stateBytes []byte) ledger.End {
 	return s.ending.count.End
 }
 
-// Ending returns an encoded state's record of a request that was not served.
+// Ending returns the record of a request that was not served, as contained in an encoded state.
 func Ending(cfg *config.Config, state []byte) ledger.Record {
 	s := decodeState(state, cfg.Models)
 	return s.ending.record

@@ -69,8 +69,8 @@ func (h *host) recordAt(version uint64) []byte {
 	return r.Encode()
 }
 
-// callObject replies for the objects. By default, every request is admitted, and the Ledger makes only the grants
-// listed in h.grants.
+// callObject replies in place of the object that was called. By default, every request is admitted, and the Ledger
+// makes only the grants listed in h.grants.
 func (h *host) callObject(a *abi.Action) abi.Event {
 	event := abi.Event{Kind: abi.EventReply}
 	switch command := decodeCommand(a).(type) {

@@ -165,7 +165,7 @@ func (h *host) Start(a *abi.Action) {
 	if a.Kind == abi.ActionFetch {
 		h.fetchEvents, h.fetchStarted, h.paused = nil, false, false
 	}
-	if a.ID != 0 && a.ID != pinnedID { // TestTally covers the rest of such an exchange
+	if a.ID != 0 && a.ID != pinnedID { // testdata/ending.txt covers the rest of such an exchange
 		h.pending = append(h.pending, *a)
 	}
 }

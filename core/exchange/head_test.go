@@ -45,8 +45,8 @@ func TestModelEndpoint(t *testing.T) {
 	equal(t, "status with the name in the query", request{method: "GET", path: "/v1/models/nothing", query: "gpt"}.run(t).status(), 404)
 }
 
-// TestModelsDialect: the model lists of both APIs have the same path, so a header decides which is served. The header
-// has no effect elsewhere.
+// TestModelsDialect: the model lists of both APIs have the same path, so a header decides which of them is served.
+// The header has no effect elsewhere.
 func TestModelsDialect(t *testing.T) {
 	version := []abi.Header{{Name: "anthropic-version", Value: "2023-06-01"}}
 	contains(t, "models for OpenAI's SDKs", request{method: "GET", path: "/v1/models"}.run(t).responseBody(), `"object":"list"`)

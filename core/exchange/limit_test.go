@@ -61,8 +61,7 @@ func TestLongPromptInASmallContext(t *testing.T) {
 	}
 }
 
-// maxTokensSeen returns "sent/reported", which are the max_tokens sent to the provider and the value of
-// x-postern-max-tokens.
+// maxTokensSeen returns "SENT/REPORTED": the max_tokens sent to the provider, and the value of x-postern-max-tokens.
 func maxTokensSeen(h *host) string {
 	body := h.bodyText(h.last(abi.ActionFetch).Body)
 	sent := "none"

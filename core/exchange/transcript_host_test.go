@@ -51,7 +51,7 @@ var commands = map[string]func(*session, *args){
 	"forwarded": (*session).doForwarded,
 }
 
-// supply [BUFFER]: the host returns a buffer. If no name is given, it returns the first outstanding one.
+// supply [BUFFER]: the host returns a buffer. Without a name, it returns the first of the requested buffers.
 func (s *session) doSupply(a *args) {
 	name := a.word()
 	supply := s.find(a, func(o *abi.Action) bool {

@@ -80,7 +80,7 @@ func TestAnswers(t *testing.T) {
 func TestAnswerRoundTrip(t *testing.T) {
 	want := whole()
 	got, ok := provider.Response(gjson.ParseBytes(anthropic.Answer(nil, &want, &meta)))
-	// The strings also keep their JSON spelling.
+	// The comparison includes the JSON spelling of the strings.
 	if !ok || !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
@@ -286,7 +286,7 @@ func TestStreamError(t *testing.T) {
 	if got := string(anthropic.StreamError(nil, &s, &e, &meta)); got != errorEvent {
 		t.Error(got)
 	}
-	// A message_delta that lacks its usage is completed first.
+	// StreamError first completes a message_delta that lacks its usage.
 	s = api.State{}
 	got := string(anthropic.Stream(nil, &s, &chat.Delta{Kind: chat.DeltaFinish, Finish: chat.FinishStopSeq, Text: "END"}, &meta))
 	got += string(anthropic.Stream(nil, &s, &chat.Delta{Kind: chat.DeltaText, Text: "late"}, &meta))

@@ -36,10 +36,10 @@ var htmlByAccept = map[string]bool{
 	"text/html, application/json;q=0":    true,
 	// Among equally specific ranges, the highest q applies.
 	"text/html;q=0.1, text/html;q=0.8, text/html;q=0.2, */*;q=0.5": true,
-	// What browsers send.
+	// These are headers that browsers send.
 	"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8":                                  true,
 	"text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,image/apng,*/*;q=0.8": true,
-	// The grammar of q.
+	// These headers test the grammar of q.
 	"text/html;q=1.000, */*;q=0.999":               true,
 	"text/html;q=0.002, */*;q=0.001":               true,
 	"text/html;q=0.02, */*;q=0.01":                 true,
