@@ -70,8 +70,8 @@ var (
 	ErrBadSignature = errors.New("has an invalid signature: changed after signing")
 )
 
-// Verify checks the signature. The error is ErrUnknownKey if none of the keys has the checkpoint's key ID, or
-// ErrBadSignature.
+// Verify checks the signature. It returns ErrUnknownKey if none of the keys has the checkpoint's key ID, and
+// ErrBadSignature if the signature is invalid.
 func (c *Checkpoint) Verify(keys []PublicKey) error {
 	return verifySignature(keys, c.KeyID, c.Signature, c.text())
 }

@@ -91,7 +91,7 @@ func TestCheckpointSignature(t *testing.T) {
 		}
 	}
 	other := genuine
-	other.KeyID = v[1].Checkpoint.KeyID // claims the other key, with the first one's signature
+	other.KeyID = v[1].Checkpoint.KeyID // names the other key, but has the first one's signature
 	if err := other.Verify([]compliance.PublicKey{first, second}); !errors.Is(err, compliance.ErrBadSignature) {
 		t.Error(err)
 	}

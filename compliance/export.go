@@ -22,7 +22,8 @@ const (
 // Types are all types, in the order of the documentation.
 var Types = []string{Inventory, Policies, Violations, Access, Usage, Audit}
 
-// ObjectOf returns the object whose chain an export of the given type contains, or "" if it contains none.
+// ObjectOf returns the object whose chain an export of the given type contains, or "" if exports of that type contain
+// no chain.
 func ObjectOf(exportType string) string {
 	switch exportType {
 	case Violations, Usage:
@@ -33,8 +34,8 @@ func ObjectOf(exportType string) string {
 	return ""
 }
 
-// HasPayload reports whether an export of a type includes the payload of an event. Of other events it has the hashes
-// only, so that the chain has no gap.
+// HasPayload reports whether an export of a type includes the payload of an event. It includes only the hashes of all
+// other events, so that the chain has no gap.
 func HasPayload(exportType, kind string) bool {
 	subject, _, _ := strings.Cut(kind, ".")
 	switch exportType {
@@ -72,7 +73,7 @@ type Header struct {
 	Checkpoints []Checkpoint `json:"checkpoints"`
 	PublicKeys  []string     `json:"publicKeys"`
 	GeneratedAt string       `json:"generatedAt"`
-	After       *string      `json:"after"` // of this page; null: this is the first page
+	After       *string      `json:"after"` // the cursor of this page; null: this is the first page
 	Next        *string      `json:"next"`  // the next page's "after"; null: this is the last page
 	// LinesHash is the SHA-256 hash of the page's other lines, each with its line feed: 64 hexadecimal digits.
 	LinesHash string         `json:"linesHash"`
@@ -91,11 +92,11 @@ type ChainRange struct {
 	Object string `json:"object"`
 	Oldest uint64 `json:"oldest"` // the oldest entry that was kept
 	First  uint64 `json:"first"`  // the export's first entry
-	Last   uint64 `json:"last"`   // the export's last entry; less than First: none
+	Last   uint64 `json:"last"`   // the export's last entry; less than First: there are no entries
 	Head   uint64 `json:"head"`   // the newest entry
 }
 
-// Event is the line of an entry. Its payload is the last member, written exactly as it was hashed.
+// Event is the line of an entry. Its payload is the last field, written exactly as it was hashed.
 type Event struct {
 	Record      string          `json:"record"` // "event"
 	Seq         uint64          `json:"seq"`

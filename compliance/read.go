@@ -21,12 +21,12 @@ type File struct {
 	Data io.Reader
 }
 
-// Invalid is the first fault that Verify found.
+// Invalid is the error for an invalid export. It describes the first fault that Verify found.
 type Invalid struct {
 	File string // empty: the fault is not in one place
 	Line int
 	Text string
-	// Incomplete means that the export may be unchanged, but is of less than everything.
+	// Incomplete means that the export is not necessarily altered but lacks some entries.
 	Incomplete bool
 }
 
@@ -76,7 +76,7 @@ type exported struct {
 	others      map[string]int // lines that are not entries, by record
 }
 
-// read reads all files, in order. An error other than *Invalid is one of reading.
+// read reads all files, in order. Any error other than *Invalid means that a file could not be read.
 func read(files []File) (*exported, error) {
 	x := &exported{others: map[string]int{}}
 	for _, f := range files {
@@ -135,7 +135,8 @@ func (x *exported) line(at place, text []byte) error {
 	return nil
 }
 
-// isRecord reports whether a line begins with its record, has no spaces between its members, and no second record.
+// isRecord reports whether a line begins with the field "record" with the given value, has no spaces between its
+// fields, and does not repeat "record".
 func isRecord(line []byte, record string) bool {
 	var compact bytes.Buffer
 	rest, found := bytes.CutPrefix(line, []byte(`{"record":"`+record+`",`))
@@ -150,8 +151,8 @@ func isRecord(line []byte, record string) bool {
 	return !again
 }
 
-// header reads the header of a page, which must continue the page before. It must be exactly as Page writes it, so that
-// it has neither unknown nor missing members.
+// header reads the header of a page, which must continue the page before. It must be exactly as Page writes it, so
+// that it has neither unknown nor missing fields.
 func (x *exported) header(at place, text []byte) error {
 	var h Header
 	if err := json.Unmarshal(text, &h); err != nil || h.Version != FormatVersion {

@@ -21,7 +21,7 @@ type Input struct {
 type Report struct {
 	Type, Project string
 	Object        string
-	First, Last   uint64         // the entries of the export; Last is less than First: none
+	First, Last   uint64         // the entries of the export; if Last is less than First, there are none
 	Omitted       int            // entries whose payload the export does not include
 	Others        map[string]int // lines that are not in the chain, by record
 	Signed        uint64         // the last entry that a checkpoint covers; 0: none
@@ -29,8 +29,8 @@ type Report struct {
 	SignedPages   int            // pages whose signatures were checked
 }
 
-// Verify checks an export. The error is *Invalid if the export, or a checkpoint, is not as Postern wrote it; any other
-// error is a failure to read or a wrong input.
+// Verify checks an export. The error is *Invalid if the export, or a checkpoint, is not as Postern wrote it. Any
+// other error means that the input is wrong or cannot be read.
 func Verify(in *Input) (Report, error) {
 	x, err := read(in.Files)
 	if err != nil {

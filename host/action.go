@@ -6,8 +6,8 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// handlers carry out actions and are keyed by kind. They run while the exchange's mu is held. Slow work becomes a
-// task.
+// handlers contains the function that carries out each kind of action. These functions run while the exchange's mu is
+// held. Slow work becomes a task.
 var handlers [abi.ActionResume + 1]func(*exchange, *abi.Action)
 
 // The table is built by a function, because handlers call functions that refer to it.
@@ -50,7 +50,7 @@ func (x *exchange) do(a *abi.Action) {
 // answer queues an event that an action has produced immediately.
 func (x *exchange) answer(event abi.Event) { x.ready = append(x.ready, event) }
 
-// start turns an action into a task. When the host is cut, only fetches end.
+// start turns an action into a task. Only fetches are canceled when the host is cut.
 func (x *exchange) start(a *abi.Action, run func(*task) abi.Event) {
 	ctx := context.Background()
 	if a.Kind == abi.ActionFetch {

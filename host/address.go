@@ -8,9 +8,8 @@ import (
 )
 
 // address returns the client's IP address: the connection's peer or, if the peer is a trusted proxy, the rightmost
-// address in X-Forwarded-For that is not a trusted proxy. Addresses further to the left could be forged. The peer on
-// a Unix socket has no address and is trusted if this machine is. In that case, the result without X-Forwarded-For is
-// "".
+// address in X-Forwarded-For that is not a trusted proxy. Addresses further to the left could be forged. A peer on a
+// Unix socket has no address. It is trusted if 127.0.0.1 is, and the result is "" if X-Forwarded-For names no client.
 func (h *Host) address(r *http.Request) string {
 	peer, ok := parseAddress(r.RemoteAddr)
 	if h.trusts(peer) || !ok && h.trusts(thisMachine) {

@@ -13,8 +13,8 @@ type requestBody struct {
 	request *http.Request
 	writer  http.ResponseWriter
 	reading sync.WaitGroup
-	// requested means that the body has been read, at least in part. The exchange's mu guards it. It may also be read
-	// without mu once response.answered is closed.
+	// requested means that a read of the body has begun. The exchange's mu guards it. It may also be read without mu
+	// once response.answered is closed.
 	requested bool
 }
 
@@ -56,8 +56,8 @@ func (b *requestBody) drain() {
 	}
 }
 
-// awaitsContinue reports whether the client waits for "100 Continue", which the first read of the body sends. Without it,
-// the client sends no body, and the server closes the connection.
+// awaitsContinue reports whether the client waits for "100 Continue", which the first read of the body sends. Until
+// then, the client sends no body. If the body is never read, the server closes the connection.
 func (b *requestBody) awaitsContinue() bool {
 	return b.request.Header.Get("Expect") != "" && !b.requested
 }

@@ -12,7 +12,7 @@ func (b buffers) keep(t *task, event abi.Event) {
 	}
 }
 
-// body returns a body's bytes. It may share memory with a buffer.
+// body returns a body's bytes. The result may share memory with a buffer.
 func (b buffers) body(parts []abi.Part) []byte {
 	if len(parts) == 1 {
 		return b.part(parts[0])

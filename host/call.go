@@ -21,8 +21,8 @@ func (x *exchange) call(t *task) abi.Event {
 	return event
 }
 
-// callObject calls an object. It retries once if the object is unavailable, and persistently if the core gets no
-// event for the call.
+// callObject calls an object. If the object is unavailable, it retries once. If the core gets no event for the call,
+// it then keeps retrying; see persist.
 func (x *exchange) callObject(ctx context.Context, a *abi.Action) ([]byte, error) {
 	reply, err := x.host.Objects.Call(ctx, a.Class, a.Name, a.Region, a.Data)
 	if errors.Is(err, ErrUnavailable) {
@@ -47,7 +47,7 @@ func isTemporary(err error) bool {
 	return errors.Is(err, ErrUnavailable) || errors.Is(err, ErrOverloaded)
 }
 
-// persist repeats a call until its object is available again, Persistence has passed, or the host is cut.
+// persist repeats a call until its object is available again, the time Persistence has elapsed, or the host is cut.
 func (x *exchange) persist(a *abi.Action, err error) (reply []byte, _ error) {
 	end := time.Now().Add(x.host.Persistence)
 	for pause := firstPause; isTemporary(err) && time.Now().Before(end); pause = min(2*pause, maxPause) {
@@ -61,7 +61,7 @@ func (x *exchange) persist(a *abi.Action, err error) (reply []byte, _ error) {
 	return reply, err
 }
 
-// Errors of a call to an object. Only a call that failed with ErrUnavailable may be retried.
+// Errors of a call to an object. Only a call that failed with ErrUnavailable may be retried at once.
 var (
 	ErrOverloaded  = errors.New("host: object overloaded")
 	ErrUnavailable = errors.New("host: object unavailable")

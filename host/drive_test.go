@@ -155,7 +155,7 @@ type world struct {
 	stored   map[string][]byte
 	shared   []byte
 	upstream func(abi.Action) abi.Event
-	// chunks are the provider's response to a streaming request. If it is nil, upstream responds.
+	// chunks are the provider's response to a streaming request. If chunks is nil, upstream responds.
 	chunks     [][]byte
 	streamType string // content type of the streamed response
 	requests   uint64 // requests so far
@@ -350,9 +350,9 @@ func ring(t *testing.T, o *StoredObjects) bool {
 	return rang
 }
 
-// direct checks the native engine's functions without the encoding. They must give the same result and leave the
-// input unchanged. A row that they write must not share memory with a row that was read, which is valid only during
-// the command.
+// direct checks the native engine's functions that do without the encoding. They must give the same result and leave
+// the input unchanged. Rows that they write must not share memory with rows that were read, which are valid only
+// during the command.
 func (p *enginePair) direct(m message, want []byte) {
 	e := p.native.(*native)
 	data := bytes.Clone(m.data)

@@ -47,8 +47,8 @@ func newExchange(h *Host, w http.ResponseWriter, r *http.Request) *exchange {
 }
 
 // serve runs the exchange until the client has its response. The goroutine of the client's connection runs the steps
-// up to the first fetch itself. Fetches run in their own goroutines, because this one must return when the client
-// disconnects.
+// up to the first fetch itself. Fetches run in their own goroutines, because the connection's goroutine must return
+// when the client disconnects.
 func (x *exchange) serve() {
 	x.host.working.Add(1)
 	for t := x.begin(); t != nil; {
@@ -166,8 +166,8 @@ func (x *exchange) step(event abi.Event) bool {
 	return true
 }
 
-// launch runs the tasks that the step has started, each in a new goroutine. It may leave one task to the calling
-// goroutine and returns it. The goroutine of a connection takes only tasks that the response waits for.
+// launch runs the tasks that the step has started, each in a new goroutine. It may leave one task, which it returns,
+// to the calling goroutine. The goroutine of a connection takes only tasks that the response waits for.
 func (x *exchange) launch(worker bool) (mine *task) {
 	free := worker || !x.response.done && !x.tasks.any(abi.ActionFetch, abi.ActionFollow)
 	for _, t := range x.tasks.take() {

@@ -107,8 +107,9 @@ func (x *exchange) awaitResume(t *task) bool {
 	}
 }
 
-// Limits of the first allocation for a non-streaming response. If a provider announces a length, that can save more
-// allocations, but only up to the upper limit: memory must be taken up by bytes that were actually sent.
+// Limits of the first allocation for a non-streaming response. A length that the provider announces saves further
+// allocations. It counts only up to the upper limit, because memory must not be reserved for bytes that are never
+// sent.
 const (
 	minBodyBytes = 4 << 10
 	maxBodyGuess = 64 << 10

@@ -35,8 +35,8 @@ type seat struct {
 	read    int    // number of bytes that a follower has read
 }
 
-// join returns the value under key in memory if there is one. Otherwise, the exchange joins the flight with the given
-// name, and join returns its seat. An empty key is never found.
+// join returns the value that memory holds under the key, if there is one. Otherwise, the exchange joins the flight
+// with the given name, and join returns its seat. An empty key is never found.
 func (f *flights) join(h *memoryCache, key, name string) (value []byte, s *seat) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -81,7 +81,7 @@ func TestFlightJoin(t *testing.T) {
 	if !second.leads {
 		t.Error("an exchange joins a flight whose buffer is full")
 	}
-	first.leave(abi.FlightLanded, nil) // it is no longer the one with that name
+	first.leave(abi.FlightLanded, nil) // another flight has taken its name
 	if _, third := f.join(memory, "", "name"); third.leads {
 		t.Error("the landing of a replaced flight removes its successor")
 	}

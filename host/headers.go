@@ -18,7 +18,7 @@ func pick(picked []abi.Header, header http.Header, names []fieldName) []abi.Head
 	return picked
 }
 
-// fieldName is the name of a header field as the core writes it and as http.Header does.
+// fieldName is the name of a header field in the spelling of the core and in that of http.Header.
 type fieldName struct{ lower, canonical string }
 
 func fieldNames(lower []string) []fieldName {

@@ -36,7 +36,7 @@ type Options struct {
 	// object is unavailable or overloaded. Nothing else would repeat it. If it is 0, there is only the one retry that
 	// every call gets.
 	Persistence time.Duration
-	// TrustedProxies are the networks whose X-Forwarded-For is trusted.
+	// TrustedProxies are the networks of the proxies whose X-Forwarded-For is trusted.
 	TrustedProxies []netip.Prefix
 }
 
@@ -82,8 +82,9 @@ func New(o Options) (*Host, error) {
 // Wait blocks until all exchanges have ended, including their work after the response.
 func (h *Host) Wait() { h.working.Wait() }
 
-// Cut makes exchanges end soon, before the process ends. Requests to providers end with abi.FaultCut, new ones with
-// abi.FaultClosing, and waits end at once. The core then ends its responses and settles.
+// Cut makes exchanges end soon, before the process ends. Requests to providers that are in progress end with
+// abi.FaultCut, new ones end with abi.FaultClosing, and waits end at once. The core then ends its responses and
+// settles.
 func (h *Host) Cut() { h.endCut() }
 
 // Evict clears the memory that exchanges share, so the next one starts as if in a new isolate.

@@ -12,7 +12,8 @@ const swapTries = 4
 
 // isolate is the state that a host keeps between requests, like an isolate of the Worker. It may be lost at any time.
 // Steps read and write the core's shared blob and the pinned entries. A step replaces them by compare-and-swap. If
-// another step has changed the content that it read, the step, which is pure, runs again on the new content.
+// another step has changed the content in the meantime, the step runs again on the new content, which is safe because
+// steps are pure.
 type isolate struct {
 	memory  *memoryCache
 	flights *flights

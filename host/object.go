@@ -83,8 +83,8 @@ func (o *StoredObjects) end(id store.Object) {
 	}
 }
 
-// counted is an object's storage during a command. It counts its use in stats. A commit that leaves rows in the
-// outbox sets the alarm that delivers them if this process dies.
+// counted is an object's storage during a command. It counts the operations in stats. A commit that leaves rows in
+// the outbox sets the alarm that delivers them if this process dies.
 type counted struct {
 	store.Rows
 	stats  *Stats

@@ -7,8 +7,8 @@ import (
 )
 
 // Observer is notified of the exchanges of a host, for metrics and traces. Its methods, and the methods of the values
-// that it returns, must be fast and must not block. They must not change strings and slices that they get, and may
-// keep them only where noted.
+// that it returns, must be fast and must not block. They must not change strings and slices that are passed to them,
+// and may keep them only where noted.
 type Observer interface {
 	// Begin is called when a request arrives. id is the request ID.
 	Begin(id string, r *http.Request) ObservedExchange

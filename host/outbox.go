@@ -8,7 +8,8 @@ import (
 	"github.com/postern-ai/postern/store"
 )
 
-// deliver sends the outbox, oldest first. It stops at the first failure, and the object's alarm retries.
+// deliver sends the deliveries in the outbox, oldest first. It stops at the first failure, and the object's alarm
+// retries later.
 func (o *StoredObjects) deliver(ctx context.Context, id store.Object) error {
 	a := o.begin(id)
 	defer o.end(id)
@@ -29,9 +30,9 @@ func (o *StoredObjects) deliver(ctx context.Context, id store.Object) error {
 	}
 }
 
-// next returns the oldest delivery to an object. It makes earlier deliveries to KV itself, each in the transaction
-// that removes its row. Another replica that delivers the same outbox therefore cannot overwrite a newer value with
-// an older one.
+// next returns the oldest delivery to an object. Deliveries to KV that come before it are made here, each in the
+// transaction that removes its row. Another replica that delivers the same outbox therefore cannot overwrite a newer
+// value with an older one.
 func (o *StoredObjects) next(ctx context.Context, id store.Object) (key string, d abi.Delivery, err error) {
 	for {
 		err = o.Store.Run(ctx, id, func(rows store.Rows, _ uint64) (err error) {

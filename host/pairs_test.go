@@ -12,8 +12,8 @@ import (
 
 const workerSources = "../worker/gateway/src"
 
-// TestPairs checks that a subject has the same file name in both hosts, or that README.md says why only one host has
-// it. It also checks that the names in README.md exist.
+// TestPairs checks that README.md describes every source file: either as a file that both hosts have under the same
+// name, or with the reason why only one host has it. It also checks that the declarations that README.md names exist.
 func TestPairs(t *testing.T) {
 	text, err := os.ReadFile("README.md")
 	if err != nil {
@@ -86,7 +86,7 @@ func checkDeclares(t *testing.T, path, name string) {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return // reported as a file that does not exist
+		return // the caller reports that the file does not exist
 	}
 	declaration := regexp.MustCompile(`(?m)^(export )?(async )?(func \([^)]*\)|func|type|var|const|function|class|interface) ` + name + `\b`)
 	if !declaration.Match(text) {

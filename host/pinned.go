@@ -14,7 +14,7 @@ type pinned struct {
 // pinnedEntry is an entry of the pinned memory; see abi.ActionPin.
 type pinnedEntry struct {
 	value     []byte
-	version   uint64 // number of its last change, which is unique to its content
+	version   uint64 // number of the entry's last change; no other change has it
 	expiresMs uint64
 }
 
@@ -30,7 +30,7 @@ func (p *pinned) write(key string, value []byte, keepMs uint64) {
 	}
 }
 
-// hasRoom reports whether one more entry may be pinned. If there is none, it first removes expired entries.
+// hasRoom reports whether one more entry may be pinned. If there is no room, it first removes expired entries.
 func (p *pinned) hasRoom() bool {
 	if uint64(len(p.entries)) >= p.limit {
 		now := p.clock.Now()

@@ -21,9 +21,9 @@ const (
 // exactly as the provider sent it. The core sets the timeouts of a request. The ones here only limit a connection
 // attempt.
 //
-// net/http resends a POST only if it has not written any of it, or if an HTTP/2 server has declared that it did not
-// process it. A provider therefore gets each request at most once, as long as the request has no Idempotency-Key
-// header; see http.Transport.
+// net/http resends a POST only if no part of the request has been written, or if an HTTP/2 server has declared that
+// it did not process the request. A provider therefore gets each request at most once, as long as the request has no
+// Idempotency-Key header; see http.Transport.
 func NewTransport() *http.Transport {
 	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}
 	return &http.Transport{

@@ -140,7 +140,8 @@ func (a *alarms) start(ctx context.Context, working *sync.WaitGroup) {
 	})
 }
 
-// rarely returns an error to log, at most once a second, because workers may fail many times a second.
+// rarely returns an error to log at most once a second, because workers may fail many times a second. Otherwise, it
+// returns nil.
 func (a *alarms) rarely(err error) error {
 	if err == nil {
 		return nil

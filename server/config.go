@@ -36,7 +36,7 @@ type Config struct {
 	PublicURL string
 	// TLSCert and TLSKey are PEM files. If they are empty, the server uses HTTP/1.1 and HTTP/2 without TLS.
 	TLSCert, TLSKey string
-	// TrustedProxies are the networks whose X-Forwarded-For is trusted.
+	// TrustedProxies are the networks of the proxies whose X-Forwarded-For is trusted.
 	TrustedProxies []netip.Prefix
 	// Drain is how long streams may take to finish at shutdown, by default 30 s.
 	Drain time.Duration
@@ -69,7 +69,7 @@ type Test struct {
 	Sleep func(context.Context, time.Duration) error
 	// Store is an open store.
 	Store store.Store
-	// Objects wraps the objects that exchanges and the control plane call in order to inject faults.
+	// Objects wraps the objects that exchanges and the control plane call. Tests inject faults with it.
 	Objects func(host.Objects) host.Objects
 	// Send replaces host.StoredObjects.Send.
 	Send func(context.Context, abi.Delivery) error

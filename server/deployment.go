@@ -28,7 +28,7 @@ type deployment struct {
 	host    *host.Host
 	control *control.Service
 	objects host.Objects
-	// requests counts the calls to its host that are in progress and may still start an exchange.
+	// requests counts the calls to the deployment's host that are in progress and may still start an exchange.
 	requests sync.WaitGroup
 }
 

@@ -162,7 +162,8 @@ func (f *framing) sizeLine(line string) {
 	}
 }
 
-// digits returns the number at the start of a text. net/http refuses numbers that are too large and any other text.
+// digits returns the number at the start of a text. It need not reject anything, because net/http refuses any other
+// text and numbers that are too large.
 func digits(text string, base int64) (n int64) {
 	for _, c := range strings.ToLower(text) {
 		digit := int64(strings.IndexRune("0123456789abcdef"[:base], c))

@@ -8,8 +8,8 @@ import (
 
 // stalls contains the time limits for requests and responses that make no progress.
 type stalls struct {
-	write time.Duration // how long the client may accept no part of the response
-	read  time.Duration // how long no part of the request body may arrive
+	write time.Duration // maximum time without the client accepting any of the response
+	read  time.Duration // maximum time without any of the request body arriving
 	// A request body may take bodyBase, plus one second for every bodyRate bytes.
 	bodyBase time.Duration
 	bodyRate int64

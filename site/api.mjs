@@ -23,7 +23,7 @@ export function apiPages() {
   ]
 }
 
-/** Returns the operations of a tag: {method, path, operation, anchor}. The anchors are the anchors of the headings. */
+/** Returns the operations of a tag: {method, path, operation, anchor}. `anchor` is the anchor of its heading. */
 function operations(tag) {
   const slugger = new GithubSlugger()
   return Object.entries(spec.paths).flatMap(([path, item]) =>
@@ -100,7 +100,7 @@ function requestText(request) {
     .join('\n\n')
 }
 
-/** Describes the members of a body, and adds its first example. */
+/** Describes the fields of a body, and adds its first example. */
 function mediaText(type, media) {
   const example = media.example ?? Object.values(media.examples ?? {}).map(resolve)[0]?.value
   const shown = type.endsWith('json') ? JSON.stringify(example, null, 1) : example

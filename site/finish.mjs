@@ -7,8 +7,8 @@ import { BASE } from './markdown.mjs'
 import { SHIPPED } from './shipped.mjs'
 
 /**
- * The most bytes that all files may have. Each counts compressed with gzip if that makes it smaller. The server embeds
- * them.
+ * The maximum total size of all files in bytes. Each file counts with its size after gzip if that is smaller. The
+ * server embeds them.
  */
 const MAX_BYTES = 3_000_000
 
@@ -92,8 +92,8 @@ function accessible(tag) {
   // The name of the search is its text. Where there is no room for it, site.css keeps it for screen readers.
   if (tag.startsWith('<button data-open-modal')) return tag.replace(' aria-label="Search"', '')
   if (tag.startsWith('<span class="sl-hidden md:sl-block')) return tag.replace(' aria-hidden="true"', '')
-  // The search's shortcut is not part of its name, because aria-keyshortcuts has it. Starlight's script shows the
-  // shortcut by removing the style.
+  // The search's shortcut is not part of its name, because aria-keyshortcuts already contains it. Starlight's script
+  // shows the shortcut by removing the style.
   if (tag.startsWith('<kbd') && /style="display: ?none/.test(tag)) return tag.replace(STYLE, ' aria-hidden="true"')
   return tag
 }

@@ -9,7 +9,7 @@ import { tabs } from './tabs.mjs'
 /** The path prefix under which the site is served. */
 export const BASE = '/docs/'
 
-/** Matches an address that does not exist. It is the name of the Go module. */
+/** Matches names of Go packages of this module, which look like addresses but do not exist as such. */
 const MODULE = /^https?:\/\/github\.com\/postern-ai\//
 
 /**
@@ -64,7 +64,7 @@ function visit(node, each) {
   for (const child of node.children ?? []) visit(child, each)
 }
 
-/** Returns the replacement for a link, or undefined if the link stays as it is. */
+/** Returns the replacement for a link, or undefined if the link stays unchanged. */
 function linkOf(file, text, node, all) {
   const label = node.children.length > 0 ? sourceOf(text, node.children) : node.url
   if (MODULE.test(node.url)) return label

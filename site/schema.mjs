@@ -6,7 +6,7 @@ import { resolve, spec } from './spec.mjs'
 /** The address of the page with all named schemas. */
 export const SCHEMAS = `${API}schemas/`
 
-/** The depth to which members of members are rows of the same table. */
+/** The depth to which nested fields are rows of the same table. */
 const DEPTH = 3
 
 /** Returns a section for each named schema. */
@@ -16,7 +16,7 @@ export function schemaSections() {
     .join('\n\n')
 }
 
-/** Describes a body. The members of a named schema are repeated here, because readers look for them here. */
+/** Describes a body. The fields of a named schema are repeated with the body, because readers look for them there. */
 export function body(type, schema) {
   const [name] = nameOf(schema) ?? []
   const resolved = resolve(schema)
@@ -56,7 +56,7 @@ function rows(schema, prefix, depth) {
   })
 }
 
-/** Returns the name of the schema that a reference points to, and the member if it points to one. */
+/** Returns the name of the schema that a reference points to, and the field if it points to one. */
 function nameOf(schema) {
   return schema.$ref?.match(/^#\/components\/schemas\/([^/]+)(?:\/properties\/([^/]+))?$/)?.slice(1)
 }

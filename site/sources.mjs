@@ -17,8 +17,8 @@ export const OPENAPI = 'docs/openapi.yaml'
 export const API = 'reference/api/'
 
 /**
- * The files outside docs/ that become pages, and their addresses. Other pages with such an address come from a folder
- * of docs/.
+ * The files outside docs/ that become pages, and their addresses. All other pages below these addresses come from
+ * docs/.
  */
 const OUTSIDE = {
   'RATIONALE.md': 'project/decisions/',

@@ -6,7 +6,7 @@ import { OPENAPI, ROOT } from './sources.mjs'
 
 export const spec = parse(readFileSync(join(ROOT, OPENAPI), 'utf8'))
 
-/** Returns the target of a reference. Any other value is returned as it is. */
+/** Returns the target of a reference. Any other value is returned unchanged. */
 export function resolve(value) {
   if (!value?.$ref) return value
   const target = value.$ref

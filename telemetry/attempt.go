@@ -20,7 +20,7 @@ type attempt struct {
 	span     attemptSpan
 }
 
-// describe describes a fetch. If its state cannot be read, the fetch is counted without names.
+// describe describes a fetch. If the exchange's state cannot be read, the fetch is counted without names.
 func describe(c *catalog, id uint64, state []byte) (f exchange.Fetch) {
 	defer func() {
 		if recover() != nil { // the configuration was replaced at just this moment

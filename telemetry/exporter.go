@@ -65,7 +65,7 @@ func (e spanExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnly
 	return nil
 }
 
-// metricExporter is the same for metrics.
+// metricExporter is a metric exporter whose failures are reported.
 type metricExporter struct {
 	sdkmetric.Exporter
 	*reporter

@@ -163,10 +163,11 @@ func (p *program) keeper(name string) (keep func(apply.Secret) error, secrets *[
 // applyView is the output of apply --json.
 type applyView struct {
 	Changes []*apply.Change `json:"changes"`
-	Secrets []apply.Secret  `json:"secrets"` // values are empty if they are in the file of --keys-out
+	Secrets []apply.Secret  `json:"secrets"` // the values are empty if --keys-out names a file, which then has them
 }
 
-// printApplied prints the result. With --json, these are the changes with their status, otherwise the new secrets.
+// printApplied prints the result. With --json, it prints the changes with their status and the new secrets.
+// Otherwise, it prints the number of changes and the new secrets.
 func (p *program) printApplied(plan *apply.Plan, secrets []apply.Secret) error {
 	if p.json {
 		view := applyView{append([]*apply.Change{}, plan.Changes...), append([]apply.Secret{}, secrets...)}

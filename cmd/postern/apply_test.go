@@ -129,7 +129,8 @@ func checkSecrets(t *testing.T, name string) {
 	}
 }
 
-// relay forwards calls to a deployment. It makes the calls that fail selects fail before or after they are made.
+// relay forwards calls to a deployment. For each change, the function fail decides whether the connection breaks
+// before or after the call is forwarded.
 func relay(t *testing.T, to string, fail func(n int64, r *http.Request) (before, after bool)) *httptest.Server {
 	t.Helper()
 	target, err := url.Parse(to)

@@ -178,7 +178,7 @@ func (f keyCommands) mint(ctx context.Context, out string, call func(*admin.Clie
 	return nil
 }
 
-// unlessReceived adds to an error without a response that the key may exist.
+// unlessReceived adds a warning that the key may exist to the error of a call that got no response.
 func unlessReceived(err error) error {
 	if admin.Answered(err) {
 		return err

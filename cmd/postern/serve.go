@@ -200,7 +200,7 @@ func (l *logs) dropped() (lines uint64) {
 func (l *logs) close(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
-	l.mu.Lock() // an abandoned startup may still open one
+	l.mu.Lock() // an abandoned startup may still open a log
 	defer l.mu.Unlock()
 	for _, one := range l.all {
 		_ = one.Close(ctx)

@@ -152,7 +152,7 @@ func readFile(path string, stdin io.Reader) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// readCheckpoints reads checkpoints, one per line, or in the member "checkpoints" of an object.
+// readCheckpoints reads checkpoints, one per line, or in the field "checkpoints" of an object.
 func readCheckpoints(path string) (found []compliance.Checkpoint, err error) {
 	data, err := os.ReadFile(path)
 	if err != nil {

@@ -81,7 +81,7 @@ func New(o Options) (*Client, error) {
 	return &Client{o, base}, nil
 }
 
-// redacted returns an address without a user name and password, which it must not contain.
+// redacted returns an address without its user name and password, for the error that rejects such an address.
 func redacted(text string) string {
 	if _, after, found := strings.Cut(text, "@"); found {
 		return "…@" + after
@@ -97,7 +97,7 @@ func isLoopback(host string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// Error is an error response of the API.
+// Error is an error response from the API.
 type Error struct {
 	Method, Path string
 	Status       int

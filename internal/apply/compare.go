@@ -97,8 +97,8 @@ func keyField(name string, raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// governorField returns a declared field of the Governor's settings as the API shows it. usual has the actions of
-// rules and categories without an override.
+// governorField returns a declared field of the Governor's settings as the API shows it. usual has the default
+// actions of rules and categories.
 func governorField(name string, raw json.RawMessage, usual map[string]actionPair) json.RawMessage {
 	switch name {
 	case "rules":
@@ -124,8 +124,8 @@ func governorField(name string, raw json.RawMessage, usual map[string]actionPair
 // actionPair is a rule or category with its default actions.
 type actionPair struct{ Name, Category, Input, Output string }
 
-// ruleActions adds missing directions to overrides. They get the action of the category's override, or else the usual
-// action.
+// ruleActions adds the directions that overrides leave out. Each gets the action from the override of the rule's
+// category or, if there is none, the default action.
 func ruleActions(raw json.RawMessage, usual map[string]actionPair) json.RawMessage {
 	all, ok := object(raw)
 	if !ok {

@@ -50,7 +50,8 @@ func explain(c *Change, done, total int, err error) error {
 	return fmt.Errorf("%s %s %q in project %q: %w\n%d of %d changes were made; run the command again for the others%s", c.Action, c.Kind, c.Name, c.Project, err, done, total, advice)
 }
 
-// patchProject changes a project if it has the version that the plan saw or that the last change made.
+// patchProject changes a project if it still has the version from which the plan was computed or which the last
+// change made.
 func (r *run) patchProject(ctx context.Context, t *target, fields []Field) error {
 	var made admin.Project
 	if err := r.client.Do(ctx, http.MethodPatch, admin.ProjectPath(t.id), body(fields, t.version), &made); err != nil {

@@ -36,8 +36,8 @@ type Options struct {
 	// Online also calls the providers: their endpoints, keys and clocks.
 	Online bool
 	// Inspect checks the database of a stopped server and changes nothing. An error that matches fs.ErrNotExist means
-	// that there is no database yet. InUse recognizes the error for a running server. Inspect replaces Open if
-	// Config.Database is not set.
+	// that there is no database yet. InUse reports whether an error means that a server is running. Inspect replaces
+	// Open if Config.Database is not set.
 	Inspect func(ctx context.Context, c *server.Config) error
 	// Open opens the configured store. If it is nil, the store is not checked.
 	Open func(ctx context.Context, c *server.Config) (store.Store, error)
@@ -67,7 +67,7 @@ func Run(ctx context.Context, c *server.Config, o Options) []Check {
 		o.HTTP = &http.Client{}
 	}
 	client := *o.HTTP
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // a key must not be sent to another host than its provider's
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // a key must not be sent to a host other than its provider's
 	o.HTTP = &client
 	if o.Now == nil {
 		o.Now = time.Now

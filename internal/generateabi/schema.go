@@ -13,7 +13,7 @@ type schema struct {
 	parts      []part
 }
 
-// part is one of constants, enum and record.
+// part is constants, enum or record.
 type part any
 
 // call is an exported function of the core: it takes one message and returns another.

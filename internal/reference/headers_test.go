@@ -17,7 +17,7 @@ import (
 
 const root = "../.."
 
-// listed returns, for each header in headers.md, the ways in which it travels.
+// listed returns the directions listed for each header in headers.md.
 func listed() map[string][]header.Way {
 	ways := map[string][]header.Way{}
 	for _, h := range header.All() {
@@ -29,7 +29,8 @@ func listed() map[string][]header.Way {
 	return ways
 }
 
-// TestHeadersAreComplete checks that each row has all columns and that a header is not listed twice for the same way.
+// TestHeadersAreComplete checks that each row has all columns and that a header is not listed twice for the same
+// direction.
 func TestHeadersAreComplete(t *testing.T) {
 	seen := map[string]bool{}
 	for _, h := range header.All() {
@@ -81,7 +82,8 @@ func TestHeadersOfTheDescription(t *testing.T) {
 	}
 }
 
-// walk calls found for each response header (with sent) and each request header in an OpenAPI document.
+// walk calls found for each header in an OpenAPI document. sent is true for response headers and false for request
+// headers.
 func walk(node any, found func(name string, sent bool)) {
 	switch node := node.(type) {
 	case []any:

@@ -52,9 +52,9 @@ type Spool interface {
 // Summary is the content of a file.
 type Summary struct{ Projects, Objects, Rows int }
 
-// Write writes a deployment to a file. Objects are read one by one, so all of them are read repeatedly until two
-// consecutive passes are equal. Each object was then unchanged between its two reads, so the file is their common
-// state at the moment between the passes. Write fails if the deployment keeps changing.
+// Write writes a deployment to a file. Objects cannot be read all at once, so it reads all of them repeatedly until
+// two consecutive passes are equal. No object has then changed between its two reads, so the file has the state of
+// all objects at the moment between the passes. Write fails if the deployment keeps changing.
 func (e *Export) Write(ctx context.Context, to Spool) (Summary, error) {
 	ctx = admin.WithRetry(ctx) // reads are safe to repeat
 	var before map[string]string
@@ -222,8 +222,8 @@ func (p *pass) allMeters(ctx context.Context) error {
 	return nil
 }
 
-// each reads an object page by page. Pages without rows are left out, so it is known that a page is the last one only
-// after the next has been read.
+// each reads an object page by page. Pages without rows are left out, so each page is held back until the next one
+// has been read. Only then is it known whether it is the last.
 func (p *pass) each(ctx context.Context, of page, use func(*page) error) error {
 	var held *page
 	after := ""

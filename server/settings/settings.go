@@ -133,7 +133,7 @@ func (l *loader) resolveOne(values map[string]value, name string) {
 	}
 }
 
-const fileSuffix = "_FILE" // of a variable that names the file with another variable's value
+const fileSuffix = "_FILE" // ends the name of a variable whose value is in a file
 
 // fromFile reads a value from the file that f names.
 func (l *loader) fromFile(f value) value {

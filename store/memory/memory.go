@@ -25,7 +25,7 @@ type entry struct {
 	mu sync.Mutex
 	object.Memory
 	ringing bool   // an alarm's command runs or waits for mu
-	afterMs uint64 // if the alarm's command has failed: when; alarms due before that time ring first
+	afterMs uint64 // time at which the alarm's command last failed, or 0; alarms due before that time ring first
 }
 
 // New returns an empty store.

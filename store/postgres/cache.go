@@ -20,7 +20,7 @@ type cache struct {
 type cached struct {
 	object  store.Object
 	version int64
-	shared  int // number of further commands for which the object is expected to be changed by another replica
+	shared  int // number of further commands that expect another replica to have changed the object
 	*facts
 }
 
@@ -30,7 +30,7 @@ const objectOverhead = 300
 // sharedFor is the value that cached.shared gets when another replica has changed an object.
 const sharedFor = 8
 
-// An object may use at most this part of the cache.
+// An object may use at most one part in objectShare of the cache.
 const objectShare = 8
 
 func newCache(max int) *cache {

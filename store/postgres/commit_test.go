@@ -20,7 +20,7 @@ type wire struct {
 	net.Listener
 	loseRequests, loseResponses atomic.Bool
 	delay                       atomic.Int64 // nanoseconds, in each direction
-	trips                       atomic.Int64 // number of changes from responses to requests
+	trips                       atomic.Int64 // number of times that a request followed a response
 	mu                          sync.Mutex
 	conns                       []net.Conn
 }

@@ -34,8 +34,9 @@ type commandError struct{ error }
 var (
 	conflicts = []string{"40001", "40P01", lockNotAvailable} // serialization_failure, deadlock_detected
 
-	// read_only_sql_transaction: the server has become a standby. admin_shutdown, crash_shutdown and idle_session_timeout.
-	// invalid_sql_statement_name and feature_not_supported: a prepared statement is lost or outdated.
+	// In order: read_only_sql_transaction (the server has become a standby), admin_shutdown, crash_shutdown,
+	// idle_session_timeout, idle_in_transaction_session_timeout, and invalid_sql_statement_name and
+	// feature_not_supported (a prepared statement is lost or outdated).
 	reconnects = []string{"25006", "57P01", "57P02", "57P05", idleTooLong, "26000", "0A000"}
 )
 

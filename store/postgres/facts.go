@@ -15,13 +15,13 @@ type facts struct {
 	bytes int // approximate size of the rows and spans in memory
 }
 
-// span is the range of keys from start to end, which is exclusive.
+// span is the range of keys from start up to, but not including, end.
 type span struct{ start, end string }
 
 // rowOverhead is the memory of a row or span in addition to its keys and value.
 const rowOverhead = 64
 
-// after returns the smallest key that is greater than a key.
+// after returns the smallest key that is greater than the given one.
 func after(key string) string { return key + "\x00" }
 
 // endOf returns the end of a range, which may be a single key.
@@ -68,7 +68,7 @@ func (f *facts) read(g abi.Range) (rows []abi.Row, known bool) {
 	return slices.Clone(f.rows[first:last]), end <= f.spans[at].end
 }
 
-// index returns the index of the first row whose key is not less than a key.
+// index returns the index of the first row whose key is not less than the given one.
 func (f *facts) index(key string) int {
 	i, _ := slices.BinarySearchFunc(f.rows, key, func(r abi.Row, key string) int { return strings.Compare(r.Key, key) })
 	return i

@@ -13,7 +13,7 @@ import (
 	"github.com/postern-ai/postern/test/pgtest"
 )
 
-// blackHole makes the wire lose everything, or stops that.
+// blackHole makes the wire lose all data, or makes it forward data again.
 func (w *wire) blackHole(lose bool) {
 	w.loseRequests.Store(lose)
 	w.loseResponses.Store(lose)

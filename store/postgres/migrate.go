@@ -64,7 +64,7 @@ func (s *Store) migrate(ctx context.Context, config *pgxpool.Config, all []migra
 // start at the same time wait for each other.
 func migrate(ctx context.Context, conn *pgx.Conn, all []migration) error {
 	return pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
-		// The session's limits are for short commands.
+		// The session's own limits are meant for short commands.
 		const patience = `SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true),
 			set_config('idle_in_transaction_session_timeout', '10s', true)`
 		if _, err := tx.Exec(ctx, patience); err != nil {

@@ -112,7 +112,7 @@ func notNull(value []byte) []byte {
 	return value
 }
 
-// follow updates the facts to those after the commit.
+// follow updates the facts after the commit.
 func (r *rows) follow() {
 	for _, row := range r.puts {
 		r.facts.put(row)

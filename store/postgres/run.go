@@ -64,7 +64,7 @@ func (s *Store) call(ctx context.Context, f func(context.Context) error) error {
 	return s.outcome(f(ctx))
 }
 
-// outcome converts the error of a call to the one that the caller gets.
+// outcome converts the error of a call to the error that the caller gets.
 func (s *Store) outcome(err error) error {
 	var own commandError
 	switch {

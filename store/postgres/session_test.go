@@ -192,7 +192,8 @@ func TestPoolInUse(t *testing.T) {
 	}
 }
 
-// TestRestartIsNotNoticed: after a restart of the server, the next commands of idle connections succeed.
+// TestRestartIsNotNoticed: after a restart of the server, the next commands succeed although they use connections
+// that were idle during the restart.
 func TestRestartIsNotNoticed(t *testing.T) {
 	server := pgtest.Start(t)
 	s := open(t, postgres.Config{URL: server.URL(server.Database(t)), MaxConns: 8})

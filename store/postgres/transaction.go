@@ -189,9 +189,9 @@ func (t *transaction) rollback() {
 	_, _ = t.conn.Exec(ctx, "ROLLBACK") // if it fails, the pool closes the connection
 }
 
-// commit writes the command's changes and commits. This takes one round trip, or two if it creates the object. A
-// command that only reads commits as well. The lock on its row is in the log, so COMMIT returns only when everything
-// that the command read is durable, including on the synchronous standby.
+// commit writes the command's changes and commits. This takes one round trip, or two if it creates the object.
+// Read-only commands commit as well. The lock on the object's row is in the log, so COMMIT returns only when
+// everything that the command read is durable, including on the synchronous standby.
 func (t *transaction) commit() error {
 	ctx, cancel := t.store.committing(t.ctx)
 	defer cancel()

@@ -13,7 +13,7 @@ import (
 type alarm struct {
 	object  store.Object
 	at      uint64 // Unix milliseconds; 0 only while the alarm rings
-	order   uint64 // equals at, or later, the time at which its command failed; alarms due before it ring first
+	order   uint64 // at, or the time at which its command last failed if that is later; alarms ring in this order
 	ringing bool   // a command has taken it
 	place   int    // position in the heap; -1: not in the heap
 }

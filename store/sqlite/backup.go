@@ -118,7 +118,8 @@ func (s *Store) CheckIntegrity(ctx context.Context) error {
 	return s.db.exclusive(ctx, checkIntegrity)
 }
 
-// CheckIntegrity checks a database file, such as a backup or the database of a stopped server. It does not change it.
+// CheckIntegrity checks a database file, such as a backup or the database of a stopped server. It does not change the
+// file.
 func CheckIntegrity(ctx context.Context, path string) error {
 	if _, err := os.Stat(path); err != nil {
 		return fmt.Errorf("store: %w", err)

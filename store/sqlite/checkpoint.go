@@ -7,9 +7,9 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// mustCheckpoint times Config.LogPages is the length of the log at which the committer itself moves it into the
-// database. A checkpoint that runs alongside commits never reaches the end of the log. After the committer's own
-// checkpoint, the log starts over.
+// When the log is mustCheckpoint times Config.LogPages long, the committer itself moves it into the database. A
+// checkpoint that runs alongside commits never reaches the end of the log. After the committer's own checkpoint, the
+// log starts over.
 const mustCheckpoint = 8
 
 // checkpointer moves the write-ahead log into the database without delaying commits.

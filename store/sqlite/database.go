@@ -97,8 +97,8 @@ func createPrivate(path string) error {
 	return f.Close()
 }
 
-// syncDir syncs the directory. SQLite's file layer does not. It syncs the file a second time instead (go-sqlite3
-// v0.35.6, vfsFile.Sync in its package vfs).
+// syncDir syncs the directory, because SQLite's file layer syncs the file a second time instead (go-sqlite3 v0.35.6,
+// vfsFile.Sync in its package vfs).
 func (d *database) syncDir() error {
 	if layer, ok := vfs.Find(d.config.VFS).(interface{ SyncDir(string) error }); ok {
 		return layer.SyncDir(d.config.Dir)

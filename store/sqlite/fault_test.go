@@ -316,9 +316,9 @@ func TestTwoLostSyncs(t *testing.T) {
 	}
 }
 
-// TestEvictedPages lets a sync of the log fail. On each operation of the next process, the kernel drops the log from
-// memory, so SQLite may have read changes that no later reader sees. The log has started over before, so the disk has
-// older frames in place of the lost ones.
+// TestEvictedPages lets a sync of the log fail. The kernel drops the log from memory at one of the next process's
+// operations, so SQLite may have read changes that no later reader sees. The log had started over earlier, so the
+// disk has older frames in place of the lost ones.
 func TestEvictedPages(t *testing.T) {
 	log := sqlite.DatabaseFile + "-wal"
 	for at := 1; at <= 40; at++ {

@@ -19,7 +19,7 @@ type group struct {
 	kv       []kvWrite
 	kvLatest map[string]int // the last write of each key in kv
 	tasks    []func(*writer) error
-	probe    bool // write even without changes
+	probe    bool // the group is written even if it has no changes
 	commands int
 	bytes    int64
 

@@ -12,15 +12,16 @@ import (
 	"github.com/ncruces/go-sqlite3/vfs"
 )
 
-// opener opens connections. When SQLite opens the file, it reads the header. Each failed attempt keeps its memory and
-// address space until the process ends (go-sqlite3 v0.35.6, newConn). Therefore, opener first reads the header
-// itself. A disk that fails all reads then costs nothing, and connections can be opened as soon as the disk works.
+// opener opens connections. When SQLite opens the file, it reads the header. If that fails, the memory and address
+// space of the attempt are not freed until the process ends (go-sqlite3 v0.35.6, newConn). Therefore, opener first
+// reads the header itself. A disk that fails all reads then costs nothing, and connections can be opened as soon as
+// the disk works.
 type opener struct {
 	config *Config
 
 	mu      sync.Mutex
 	failure error     // of SQLite's last attempt
-	charged time.Time // when the time that SQLite's failed attempts have used up ends; each uses lostEvery
+	charged time.Time // advances by lostEvery with each failed attempt, starting from the present
 }
 
 // SQLite may fail lostAtOnce times in a row and then once in each period of lostEvery.

@@ -37,9 +37,9 @@ func (d *database) recover() error {
 
 // seal makes the write-ahead log on the disk identical to the one that SQLite sees. After a failed sync, the kernel
 // may have dropped pages that readers still see as written, and a second sync then succeeds without them. Therefore,
-// seal writes the complete log again before it syncs. It also destroys the header after the last committed frame. A
-// failed group may be complete after that frame. Although its commands have failed, it would reappear when the log is
-// read at the next open.
+// seal writes the complete log again before it syncs. It also overwrites the frame header that follows the last
+// committed frame, because a complete group that failed may follow. Although its commands have failed, its changes
+// would reappear when the log is read at the next open.
 func (w *writer) seal() error {
 	pages, _, err := w.conn.WALCheckpoint("main", sqlite3.CHECKPOINT_NOOP)
 	if err != nil || pages < 0 {

@@ -23,7 +23,7 @@ type rows struct {
 	deletes []string
 	alarmMs uint64
 	kv      []abi.Row
-	err     error // the command fails with this error, even if it ignores it
+	err     error // the command fails with this error, even if the command ignores it
 }
 
 // begin prepares an object for a command. The caller holds entry.mu.
@@ -89,7 +89,7 @@ func (r *rows) readLarge(g abi.Range) (found []abi.Row, err error) {
 	limit := g.Limit
 	for _, c := range []*change{flushing, open} {
 		if c != nil {
-			limit += uint64(len(c.rows)) // at most this many of the rows found have been deleted
+			limit += uint64(len(c.rows)) // the pending changes delete at most this many of the rows
 		}
 	}
 	err = r.store.db.read(r.ctx, func(db *reader) (err error) {

@@ -13,7 +13,7 @@ type writer struct {
 	expire, evict, probe    *sqlite3.Stmt
 	frames                  int   // pages in the write-ahead log after the last commit
 	expiring                int64 // total bytes of values with an expiry
-	grown                   int64 // change to expiring in the current transaction
+	grown                   int64 // change of the field expiring in the current transaction
 }
 
 func openWriter(o *opener) (*writer, error) {
@@ -84,7 +84,7 @@ func (w *writer) changes(g *group, limit int64) error {
 	}
 	for i := range g.kv {
 		if g.kvLatest[g.kv[i].key] != i {
-			continue // a later command has replaced it
+			continue // a later command in the group has replaced it
 		}
 		if err := w.writeKV(&g.kv[i], limit); err != nil {
 			return err

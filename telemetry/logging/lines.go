@@ -11,9 +11,9 @@ import (
 )
 
 // Lines returns a writer for host.Options.Log and for log.SetOutput, to which the control plane logs. Each Write is
-// one line. It is a JSON object that starts with its level, or text, which becomes the message of a warning. In the
+// one line: either a JSON object that starts with its level, or text. Text becomes the message of a warning. In the
 // JSON format, a JSON line is passed on unchanged, except that timeMs is added if it is missing. In the text format,
-// its fields become attributes. Line breaks inside a line cannot start a new one.
+// the fields of a JSON line become attributes. Line breaks inside a line cannot start a new one.
 func Lines(logger *slog.Logger) io.Writer {
 	h, _ := logger.Handler().(handler)
 	return &lines{logger.Handler(), h}
@@ -21,7 +21,7 @@ func Lines(logger *slog.Logger) io.Writer {
 
 type lines struct {
 	to  slog.Handler
-	own handler // zero if to comes from another package
+	own handler // the zero value if the handler to is from another package
 }
 
 // Write implements io.Writer. It never returns an error, because nothing could report it.

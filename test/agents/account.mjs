@@ -39,7 +39,7 @@ export async function assertCounted(gateway, project, key, seen) {
   )
 }
 
-/** The catalog's entry of the model that a request asks for. */
+/** The catalog's entry for the model that a request asks for. */
 export function modelOf({ path, body }) {
   const model = JSON.parse(body).model ?? path.match(/models\/([^:]+)/)[1]
   return catalog.models.find(({ name }) => name === model)

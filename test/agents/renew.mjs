@@ -9,7 +9,7 @@ import { PINS, pins } from './install.mjs'
 
 const TRIES = 10 // newest versions
 
-/** npm's information about a package; undefined if npm does not know it. */
+/** npm's information about a package, or undefined if npm does not know the package. */
 function view(spec, ...fields) {
   try {
     const text = execFileSync('npm', ['view', spec, ...fields, '--json'], { stdio: ['ignore', 'pipe', 'ignore'] })

@@ -68,7 +68,7 @@ function sorted(object) {
   return Object.fromEntries(Object.entries(object).sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
-/** The first difference between two lists of bodies, as a message; undefined if they are the same. */
+/** The first difference between two lists of bodies, as a message, or undefined if they are the same. */
 export function difference(direct, through) {
   for (let i = 0; i < Math.max(direct.length, through.length); i++) {
     if (direct[i] === through[i]) continue

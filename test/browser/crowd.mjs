@@ -45,7 +45,7 @@ export async function crowd(service) {
   await load(service, made)
 }
 
-/** The same ID, with a number for its last digits. */
+/** The same ID, with its last digits replaced by a number. */
 const numbered = (id, n) => id.slice(0, -8) + String(n).padStart(8, '0')
 
 /** The parts that differ in the rows of a key: ID, name, hash, and last four characters. */

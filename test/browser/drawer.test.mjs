@@ -39,7 +39,7 @@ const focused = (locator) =>
   until('the focus is there', () => locator.evaluate((element) => element === document.activeElement))
 const scrolled = (page) => page.evaluate(() => scrollY)
 
-/** Opens the page of the list, with these query parameters. */
+/** Opens the page with the list, with the given query parameters. */
 async function openList(page, query = '') {
   await page.goto(at + query)
   await page.getByRole('table', { name: 'Recent requests' }).waitFor()

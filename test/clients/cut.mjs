@@ -26,17 +26,17 @@ export const POINTS = {
   'before [DONE]': [whole + event({ choices: [], usage }), completion.slice(0, -1)],
 }
 
-/** How it breaks: closed, reset, or ended as if it were complete. */
+/** How the connection breaks: closed, reset, or ended as if it were complete. */
 export const WAYS = {
   closed: (response) => response.socket.destroy(),
   reset: (response) => response.socket.resetAndDestroy(),
   ended: (response) => response.end(),
 }
 
-/** A complete stream with a gateway error event after a first piece. */
+/** A stream whose first piece is followed by an error event of the gateway, which ends it. */
 export const FAILED = `${piece('Hel')}data: ${JSON.stringify(failure)}\n\n`
 
-/** A stream that is complete. */
+/** A complete stream. */
 export const COMPLETE = `${whole}${event({ choices: [], usage })}data: [DONE]\n\n`
 
 /**

@@ -69,7 +69,7 @@ class Instance {
         throw error
       }
     }
-    // Runs main until it waits. That happens before this returns, so no request waits for a start on behalf of
+    // Runs main until it waits. That happens before go.run returns, so no request waits for a start on behalf of
     // another request.
     go.run(instance, { env, binding: this.#binding, ...helpers(env) })
     if (!ready) throw new Error('the Go program did not start')

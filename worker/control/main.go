@@ -68,7 +68,7 @@ func access() control.Access {
 	}
 }
 
-// hourly never fails, because the library would end the program on an error, and with it the requests in flight.
+// hourly never returns an error, because the library would then end the program, and with it the requests in flight.
 func hourly(ctx context.Context, service *control.Service) error {
 	defer func() {
 		if recover() != nil {

@@ -55,8 +55,8 @@ export class RequestBody {
   }
 
   /**
-   * Reads the rest of the body if the core has canceled its read or never started one. Undefined if the response does
-   * not have to wait for it.
+   * Reads the rest of the body if the core has canceled its read or never started one. Returns undefined if the
+   * response does not have to wait for it.
    */
   unread(): Promise<void> | undefined {
     if (this.reading !== undefined) return this.reading
@@ -110,8 +110,8 @@ export async function readBody(
   }
 }
 
-// The unread request body if the response must wait until it is drained. The body property is checked last because,
-// as measured, it creates a stream object.
+// Returns the unread request body if the response must wait until it is drained. The body property is checked last,
+// because measurements show that reading it creates a stream object.
 function undrained(request: Request): ReadableStream<Uint8Array> | undefined {
   const length = request.headers.get('content-length')
   if (length !== null && Number(length) <= SERVER_DRAINS_BYTES) return undefined

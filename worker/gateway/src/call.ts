@@ -14,7 +14,7 @@ export interface Objects {
   DIRECTORY: Namespace
 }
 
-/** The members that an ActionCall and a Delivery have in common. */
+/** The fields that an ActionCall and a Delivery have in common. */
 type Call = Pick<Delivery, 'class' | 'name' | 'region' | 'data'>
 
 /**

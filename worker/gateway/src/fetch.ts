@@ -155,8 +155,8 @@ export class Fetch {
     return readBody(response.body, action.limit, lengthHint(response.headers), idle)
   }
 
-  // Delivers available bytes, including the last ones before the connection breaks or a timeout cuts it. The end
-  // waits only while the fetch is paused, so a client that stops reading cannot hold up the exchange.
+  // Delivers available bytes, including the last ones before the connection breaks or a timeout cuts it. The end of
+  // the stream waits only while the fetch is paused, so a client that stops reading cannot hold up the exchange.
   private async pump(response: Response): Promise<void> {
     const { action } = this
     if (response.body === null) return
@@ -260,7 +260,7 @@ export class FetchActions {
   private async send(fetch: Fetch, action: Action, task: Task): Promise<void> {
     const { id } = action
     const sent = this.exchange.buffers.body(action.body)
-    action.body = [] // its parts would keep the memory of a replaced core alive
+    action.body = [] // the parts would keep the memory of a replaced core alive
     const { fault, status, headers, body } = await fetch.send(sent)
     if (!this.isOpen(task)) return
     if (fault === 0 && status === 0) return this.push(EVENT_END, id, 0)

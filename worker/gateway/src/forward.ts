@@ -2,7 +2,7 @@ import { ADDRESS_HEADER, type Headers as Fields } from './abi.ts'
 import { logFailure } from './log.ts'
 import type { Incoming } from './request.ts'
 
-/** Passes a request to the control plane. Returns undefined if it cannot be reached; never rejects. */
+/** Passes a request to the control plane. Returns undefined if it cannot be reached. Never rejects. */
 export async function forward(incoming: Incoming, fields: Fields): Promise<Response | undefined> {
   try {
     return await incoming.env.CONTROL.fetch(forwarded(incoming, fields))

@@ -24,7 +24,7 @@ export async function sendPost({ url, headers, body }: Post): Promise<number> {
 
 /** The platform services that posts use. */
 export interface PostPlatform {
-  /** Returns the response status, or 0 if there was none; never rejects. */
+  /** Returns the response status, or 0 if there was none. Never rejects. */
   post(post: Post): Promise<number>
   waitUntil(promise: Promise<void>): void
 }

@@ -10,7 +10,7 @@ export class Randomness {
   private drawn: Bytes = new Uint8Array(DRAWN_BYTES)
   private used = DRAWN_BYTES
 
-  /** Returns bytes that are never returned again: at most 4 KiB. It works only in a request. */
+  /** Returns at most 4 KiB of bytes that no other call returns. It works only in a request. */
   take(length: number): Bytes {
     if (this.used + length > DRAWN_BYTES) {
       crypto.getRandomValues(this.drawn)

@@ -4,7 +4,8 @@ import { type Bytes, UNSEAL_KEY_BYTES, UNSEAL_NONCE_BYTES, UNSEAL_TAG_BYTES } fr
 const KEYS_KEPT = 8
 
 const encoder = new TextEncoder()
-// Keyed by text. Values are keys rather than promises, because a request must not await another request's promise.
+// The imported keys by their text in base64. Their promises are not kept, because a request must not await a promise
+// of another request.
 const keys = new Map<string, CryptoKey>()
 
 /**

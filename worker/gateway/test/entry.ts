@@ -49,8 +49,8 @@ import {
 
 const catalog = new Uint8Array(catalogBuffer)
 
-// The first ID of the actions that keep a key's entry (core/exchange), and the duration that replaces their waits
-// while the clock is virtual, because settle waits for them in real time.
+// FIRST_KEEPING is the first ID of the actions that keep a key's entry (core/exchange). TEST_REPORT_MS replaces the
+// duration of their waits while the clock is virtual, because settle waits for them in real time.
 const FIRST_KEEPING = 6000
 const TEST_REPORT_MS = 20
 

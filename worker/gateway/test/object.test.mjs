@@ -22,7 +22,7 @@ beforeEach(() => {
 
 const post = (id) => ({ id, url: URL_WITH_SECRET, headers: ['x-a', 'secret-value'], body: bytes(`body ${id}`) })
 
-// Decodes a Posted command to [id, status]; undefined for another command.
+// Decodes a Posted command to [id, status]. Returns undefined for any other command.
 function posted(command) {
   if (command[0] !== 0x7f) return undefined
   const r = new Reader().open(command, 1, command.length - 1)

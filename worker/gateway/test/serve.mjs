@@ -2,7 +2,7 @@
 //
 //   node worker/gateway/test/serve.mjs [--bundle] [--port N] [--env-file FILE.json] [--persist FOLDER] [NAME=VALUE ...]
 //
-// The pairs are the deployment's variables and secrets. The folder stores KV and the objects. Without it, they are
+// The pairs are the deployment's variables and secrets. The folder stores KV and the objects, which are otherwise
 // lost when the server ends. Prints `ready http://127.0.0.1:PORT` and runs until standard input ends. Requires
 // build/core-panic.wasm. Bundles the Worker if a source is newer than the bundle. With --bundle, it does only that.
 // Run it with --bundle before several servers start at the same time.
