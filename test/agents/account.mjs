@@ -12,7 +12,7 @@ export async function assertCounted(gateway, project, key, seen) {
   const chats = seen.filter(({ op }) => op === 'chat')
   const want = chats.map(reported)
   const got = (await gateway.requests(project, seen.length)).map(recorded)
-  // Claude Code also counts tokens, which is free.
+  // Claude Code also sends requests that count tokens, which cost nothing.
   const priced = got.filter(({ input }) => input > 0)
   assert.deepEqual(sorted(priced), sorted(want))
   assert.equal(got.length, seen.length)

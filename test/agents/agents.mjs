@@ -52,7 +52,7 @@ ${ownProvider ? provider : `openai_base_url = "${base}/v1"\n`}`,
     }),
     run: (cmd) => ({ tool: 'exec_command', args: { cmd } }),
   },
-  // Codex offers apply_patch only to models that it knows. Others write with the shell.
+  // Codex offers apply_patch only to models that it knows. It makes other models write with the shell.
   callsOfOther: {
     write: (path, text) => ({
       tool: 'exec_command',

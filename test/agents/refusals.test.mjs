@@ -11,13 +11,13 @@ import { Agent } from './run.mjs'
 import { script, session } from './session.mjs'
 
 /**
- * The limits for a final refusal: the agent stops and says so. The time limit allows for a slow machine. The table has
- * the usual time.
+ * The maximum number of tries and the maximum time until an agent stops and reports a refusal that is final. The time
+ * allows for a slow machine. The table in docs/agents/ has the usual time.
  */
 const MOST_TRIES = 2
 const MOST_MS = 20_000
 
-// The number of tries and the time of agents that ignore x-should-retry, which is in each of these responses.
+// The same maxima for agents that ignore x-should-retry, which is in each of these responses.
 //
 //   - Codex retries every status but 400, 429 and 500: `map_api_error` in codex-rs/codex-api/src/api_bridge.rs and
 //     `is_retryable` in codex-rs/protocol/src/error.rs of openai/codex, 2026-11.

@@ -58,8 +58,8 @@ export class Agent {
   }
 
   /**
-   * Runs a turn of the session. Returns { text, error, usage, code, ms, readAt, events, stderr }. readAt is when the
-   * person could have read about an error, or else the end.
+   * Runs a turn of the session. Returns { text, error, usage, code, ms, readAt, events, stderr }. readAt is the time
+   * at which the person could read the error or, if there was none, the time at which the turn ended.
    */
   async turn(prompt, { image } = {}) {
     const first = this.#turns++ === 0

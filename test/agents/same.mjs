@@ -20,7 +20,7 @@ export function normalized(body) {
   const value = JSON.parse(body)
   // Codex keeps these in a hash map, whose order is random.
   if (value.client_metadata !== undefined) value.client_metadata = sorted(value.client_metadata)
-  // Fields that the gateway adds to make sure that the price is the one it reserved. No agent sends them.
+  // The gateway adds these fields so that a request cannot cost more than was reserved. No agent sends them.
   delete value.max_tool_calls
   if (value.service_tier === 'default') delete value.service_tier
   const text = JSON.stringify(sorted(value), undefined, 1)
@@ -36,7 +36,7 @@ function stable(text) {
 const OWN = [
   ...['Accept', 'Accept-Encoding', 'Connection', 'Content-Length', 'Content-Type', 'User-Agent'],
   ...['Authorization', 'X-Api-Key', 'X-Goog-Api-Key'],
-  'Cf-Worker', // Workers add it, with the zone's name, to each request
+  'Cf-Worker', // Workers add this header, with the zone's name, to each request
 ]
 
 /** A request's headers, except the gateway's own and the parts that differ between two sessions. */

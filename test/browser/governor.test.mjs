@@ -178,7 +178,7 @@ journey('exempted texts and actions of system texts apply to requests', { as: 'o
   await page.getByLabel('System of personal.email').selectOption('allow')
   await page.getByText('Unsaved changes').waitFor()
   assert.equal(await statuses(...cases), '422 422 422 422 422', 'nothing is saved yet')
-  // The box applies unsaved settings, by role.
+  // The box applies the unsaved settings, which depend on the direction.
   for (const [direction, decision] of [
     ['input', 'block'],
     ['system', 'approve'],
@@ -194,7 +194,7 @@ journey('exempted texts and actions of system texts apply to requests', { as: 'o
   ])
   assert.equal(await statuses(...cases), '422 200 200 422 200')
 
-  // Without the mouse. The focus stays in the list.
+  // After removing an exemption with the keyboard, the focus stays in the list.
   await page.getByRole('button', { name: 'Remove exemption team@example.com' }).press('Enter')
   await notice(page, 'team@example.com removed')
   const exemptions = page.getByRole('group', { name: 'exemptions', exact: true })

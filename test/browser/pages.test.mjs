@@ -15,7 +15,7 @@ mkdirSync(SCREENSHOTS, { recursive: true })
 const service = await startService()
 const { journey } = await startBrowser(service)
 const { project, key } = await seedProject()
-const failed = await seedFailure() // before the Governor, whose classifier also calls the provider
+const failed = await seedFailure() // before the Governor is enabled, because its classifier would also call the failing provider
 const { violation, entry } = await seedGovernance()
 
 /** Creates a project with data for every page. */
@@ -108,7 +108,7 @@ const hoursAgo = (hours) => `${new Date(Date.now() - hours * 3_600_000).toISOStr
 /** The overview of a deployment in trouble, with names of 120 characters. */
 async function trouble(page) {
   const report = overviewInTrouble()
-  report.projects.length = 12 // 200 would make the screenshots slow
+  report.projects.length = 12 // screenshots of 200 projects would be slow
   await page.route(/\/api\/admin\/overview/, (route) => route.fulfill({ json: report }))
   await page.reload()
   await page.getByText('Refusals rising').waitFor()
@@ -161,7 +161,7 @@ const PAGES = [
       await page.getByRole('checkbox', { name: 'Select all shown' }).check()
       await page.getByRole('checkbox', { name: 'Select Nightly batch' }).uncheck()
       await page.getByText('2 keys selected').last().waitFor()
-      // Only at the end of the page does the bar not cover part of a row.
+      // The bar covers part of a row unless the page is scrolled to its end.
       await page.evaluate(() => addEventListener('resize', () => scrollTo(0, document.body.scrollHeight)))
     },
   ],

@@ -70,7 +70,8 @@ for (const [how, tamper] of [
       await context.clearCookies()
       const tampered = tamper(cookie)
       if (tampered) await context.addCookies([tampered])
-      // Not with the mouse, because a background refresh may already have opened the sign-in dialog over the link.
+      // The link is not clicked with the mouse, because a background refresh may already have opened the sign-in
+      // dialog over the link.
       await page.getByRole('link', { name: 'API keys', exact: true }).evaluate((link) => link.click())
       await onSignIn(page)
       await signIn(page, service.tokens.owner)

@@ -173,7 +173,7 @@ for (const [status, title] of [
       await alert.getByText(title).waitFor()
       assert.equal(await tiles.isVisible(), true, 'the figures of the same range stay')
 
-      await page.getByRole('link', { name: 'Requests', exact: true }).click() // which loads a project, requests and keys
+      await page.getByRole('link', { name: 'Requests', exact: true }).click() // this page loads a project, requests and keys
       await page.getByRole('status').getByText('Loading').first().waitFor()
       await alert.getByText(title).waitFor()
       assert.equal(await alert.count(), 1)

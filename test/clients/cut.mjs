@@ -40,8 +40,9 @@ export const FAILED = `${piece('Hel')}data: ${JSON.stringify(failure)}\n\n`
 export const COMPLETE = `${whole}${event({ choices: [], usage })}data: [DONE]\n\n`
 
 /**
- * Starts a server that breaks each connection at a given point, in a given way. Its `fetch` breaks the connection
- * when the headers have arrived. A reset may also discard some of the body. The server closes at the end of test t.
+ * Starts a server that breaks each connection at a given point, in a given way. The returned `fetch` breaks the
+ * connection when the headers have arrived. A reset may also discard some of the body that was already sent. The
+ * server closes at the end of test t.
  */
 export async function breaking(t, point, way) {
   const sent = POINTS[point]

@@ -319,7 +319,7 @@ func (b *Bench) Raw(r *http.Request, path string) *httptest.ResponseRecorder {
 	return w
 }
 
-// Must is like Do with an expected status. Any other status is fatal.
+// Must is like Do, but any status other than the given one is fatal.
 func (b *Bench) Must(status int, method, path, body string) Reply {
 	b.Helper()
 	got := b.Do(method, path, body)

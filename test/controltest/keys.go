@@ -59,7 +59,8 @@ func (b *Bench) Interleave(other func()) {
 	}
 }
 
-// MeterView returns the state of a key's meter, which drops all deliveries without a newer version.
+// MeterView returns the state that the recorded calls give a key's meter. Like the meter, it ignores calls whose
+// version is not newer.
 func (b *Bench) MeterView(hash string) (status doc.Status, record doc.Record) {
 	for _, s := range b.Memory.Sent {
 		if s.Class != abi.ClassKeyMeter || s.Name != hash || bytes.Equal(s.Command, RecallCommand.Encode()) {

@@ -20,7 +20,7 @@ func Master(id string, fill byte) (text string, key []byte) {
 	return id + ":" + base64.StdEncoding.EncodeToString(key), key
 }
 
-// November is the current month. Its first day is number 20,758.
+// November is the current month of the bench. It begins on day 20,758 since the Unix epoch.
 var November = calendar.NewPeriod(calendar.Monthly, 0, 20_758)
 
 // SomeID is the part of an ID after its prefix.
@@ -53,7 +53,7 @@ func Field(r Reply, name string) string {
 	return string(values[name])
 }
 
-// CheckPolicies checks which versions of the policy KV, the meter and the ledger have.
+// CheckPolicies checks the version of the policy in KV, in the meter and in the ledger.
 func (b *Bench) CheckPolicies(id, value string, versions []uint64) {
 	b.Helper()
 	var want, have []string

@@ -68,7 +68,7 @@ func (p *project) sums() (all counts) {
 	return all
 }
 
-// checkUsage checks the conditions that always hold. Nothing is booked twice, nothing reported is lost, settled
+// checkUsage checks the conditions that always hold. Nothing is booked twice, no reported usage is lost, settled
 // requests cost the amount that the provider reported, and others cost their reservation.
 func (w *world) checkUsage(p *project, f figures) {
 	w.Helper()

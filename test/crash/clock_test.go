@@ -78,7 +78,7 @@ func (s *stepped) prompt(n int, stream bool) prompt {
 }
 
 // stepInFlight steps the clock while a response is held back. A step forward makes the reservation expire, and the
-// late settle must replace that charge.
+// late settlement must replace the charge for the expired reservation.
 func (s *stepped) stepInFlight(by time.Duration) {
 	s.Helper()
 	s.upstream.Next(fakeprovider.Behavior{Kind: "hold", Family: "anthropic"})

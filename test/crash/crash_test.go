@@ -14,8 +14,8 @@ var kills = flag.Int("kills", 8, "number of times that TestKill kills the server
 // expiry is longer than the lifetime of any reservation.
 const expiry = 10 * time.Minute
 
-// TestKill repeatedly kills the server under load. After each restart, it checks all acknowledged changes. Every
-// other restart is ten minutes later, when the crash's reservations have expired.
+// TestKill repeatedly kills the server under load. After each restart, it checks all acknowledged changes. Before
+// every second restart, the clock moves ten minutes forward, so the reservations from before the crash have expired.
 func TestKill(t *testing.T) {
 	w := newWorld(deploy(t), *kills)
 	for n := range *kills {

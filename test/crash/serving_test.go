@@ -69,7 +69,7 @@ func launch(t *testing.T, change func(*serving)) *serving {
 // set sets environment variables.
 func (s *serving) set(variables ...string) { s.process.Env = append(s.process.Env, variables...) }
 
-// until waits until the check succeeds. A server that ends is a failure.
+// until waits until the check succeeds. If the server ends first, the test fails.
 func (s *serving) until(what string, check func() error) {
 	s.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {

@@ -85,7 +85,8 @@ var (
 	recallOne   = grant("recall one", ledger.GrantReply{Recall: []string{"meter-2"}, Next: "meter-3"}).given(afterMeter(""))
 )
 
-// afterMeter accepts a Grant that continues after a meter; "" is the first Grant. The Ledger never names a meter twice.
+// afterMeter accepts only a Grant that continues after the given meter, or the first Grant if meter is "". The Ledger
+// never names a meter twice.
 func afterMeter(meter string) func(any) bool {
 	return func(command any) bool {
 		g, ok := command.(*ledger.Grant)

@@ -301,7 +301,7 @@ func (w *world) noteLedger(meaning string, data []byte) {
 		var policy doc.Policy
 		policy, err = doc.DecodePolicy(data)
 		if policy.Version < currentPolicy || policy.Version == currentPolicy && w.facts.seen&sawRound != 0 {
-			err = abi.ErrMalformed // older than the current record's policy
+			err = abi.ErrMalformed // older than the policy of the current record; handled like a malformed reply
 		}
 	case "report first", "report waited", "report final":
 		var reply ledger.ReportReply
@@ -323,7 +323,7 @@ func (w *world) noteVerdict(p *pending, reply *keymeter.AdmitReply) {
 			f.admitted, f.idem = command.Mode, command.Idempotency != ""
 			w.noteViolations(command.Violations)
 			if command.Version == 0 {
-				f.seen |= sawOutage // the meter must return the record
+				f.seen |= sawOutage // the request did not have the record, so the meter must return it
 			}
 		}
 	case keymeter.Unknown, keymeter.Inactive:

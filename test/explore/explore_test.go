@@ -163,8 +163,9 @@ func fileName(text string) string {
 	return name[:min(len(name), 120)] + ".txt"
 }
 
-// sharesWith reports whether a row reaches a set of phases to which several rows lead through one function, and
-// another row shows that this set contains the phase.
+// sharesWith reports whether another row covers the arrow from a row to a phase. That is the case if both rows lead
+// to the same set of phases through one function, the row has reached the set, and the other row has reached the
+// phase.
 func sharesWith(next [][]string, row int, phase string) bool {
 	for _, shared := range machine.shared() {
 		set := shared.Phases

@@ -20,7 +20,7 @@ const (
 
 // flown is the data that a leader published and landed.
 type flown struct {
-	pieces  [][]byte // of a stream; none: a non-streaming response
+	pieces  [][]byte // of a stream; empty for a non-streaming response
 	landing []byte
 }
 

@@ -18,7 +18,7 @@ const (
 )
 
 const (
-	// redactedMark is a value that the Governor redacts. It may go back to the caller, and nowhere else.
+	// redactedMark is a value that the Governor redacts. It may go back to the caller but nowhere else.
 	redactedMark = "marked.person@example.com"
 	// blockedMark is a word that the Governor blocks or redacts in responses. It must not go anywhere.
 	blockedMark = "xmarkedword"

@@ -152,7 +152,7 @@ func governed() []*scenario {
 	}
 }
 
-// marksNothing is for requests whose value passes.
+// marksNothing turns off the checks of marked texts, for requests whose marked value may pass.
 func marksNothing(s *scenario) { s.governed = false }
 
 func (c choice) named(name string) choice {

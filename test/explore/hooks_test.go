@@ -10,7 +10,7 @@ import (
 var machine = struct {
 	step      func(*config.Config, *abi.StepInput) abi.StepOutput
 	rows      func() []string                              // the rows of the transition table, as phase/input
-	rowOf     func(*config.Config, []byte, *abi.Event) int // the row that handles an event in a state; -1: none
+	rowOf     func(*config.Config, []byte, *abi.Event) int // the row that handles an event in a given state; -1: none
 	next      func() [][]string                            // the phases that each row may enter
 	shared    func() []exchange.Set                        // the sets of phases to which several rows lead
 	phase     func(*config.Config, []byte) string          // of a state

@@ -241,7 +241,7 @@ func (w *world) atOnce(event abi.Event) {
 	w.ready = append(w.ready, event)
 }
 
-// noteAttempt remembers that the current attempt has written to a buffer.
+// noteAttempt records that the current attempt has written to a buffer.
 func (w *world) noteAttempt(number uint64) {
 	if wrote := (attempt{number, w.facts.fetches}); !slices.Contains(w.attempts, wrote) {
 		w.attempts = append(slices.Clip(w.attempts), wrote)

@@ -21,7 +21,7 @@ const (
 	requestID    = "req_1"
 )
 
-// neighbor is something that other exchanges of the isolate do once. After some time, they change the entry.
+// neighbor is a change that another exchange of the isolate makes once to the entry, after some time.
 type neighbor struct {
 	name   string
 	ms     uint64
@@ -96,7 +96,8 @@ func own(settles [][]byte) *keymeter.Settle {
 	return nil
 }
 
-// noteReport records the meter's reply to a report of the exchange.
+// noteReport records that the meter has confirmed a report with the request's settlement. It must not be reported
+// twice.
 func (w *world) noteReport(a *abi.Action, e *abi.Event) {
 	r, err := keymeter.DecodeReport(a.Data)
 	if err != nil || e.Code != abi.OutcomeOK {
@@ -114,8 +115,8 @@ func (w *world) noteReport(a *abi.Action, e *abi.Event) {
 	}
 }
 
-// checkLease runs after the exchange has ended. It checks that a live exchange keeps the entry, and that no settle is
-// lost.
+// checkLease runs after the exchange has ended. It checks that a live exchange keeps the entry, and that no
+// settlement is lost.
 func (w *world) checkLease() {
 	e := lease.Decode(w.pinned)
 	handedOver := e.Keeper() == 0 && lease.Decode(w.scenario.pinned).Held() // the other keeper will still wake up
@@ -143,8 +144,8 @@ func hotEntry() []byte {
 	return data
 }
 
-// leasedEntry returns an entry with a lease. Its keeper is alive or has served its time, in which case the next
-// exchange takes over.
+// leasedEntry returns an entry with a lease. Its keeper is still alive if kept is set. Otherwise, the keeper has
+// ended, and the next exchange takes over.
 func leasedEntry(l keymeter.Lease, kept bool) []byte {
 	e := &lease.Entry{}
 	e.Ask(startMs-16_500, 5, 7, otherKeeper)
@@ -228,7 +229,7 @@ func entryOf(data []byte, list ...neighbor) func(*scenario) {
 	return func(s *scenario) { s.pinned, s.neighbors = data, slices.Clone(list) }
 }
 
-// leases returns requests of a key whose plan lends.
+// leases returns requests with a key whose plan allows leases.
 func leases() []*scenario {
 	lendingPost := func(name, body string, more alphabet, changes ...func(*scenario)) *scenario {
 		return post(name, "/v1/chat/completions", body, alphabet{"key": {record(lendingPlan)}}.with(more), changes...)

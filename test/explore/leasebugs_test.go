@@ -50,5 +50,5 @@ func TestBugsOfLeasesAreFound(t *testing.T) {
 	}
 }
 
-// settleCommand is a settle of the request.
+// settleCommand settles the request.
 var settleCommand = (&keymeter.Settle{RequestID: requestID, Outcome: keymeter.Served, Model: "only"}).Encode()

@@ -72,7 +72,8 @@ func deliverReply(id uint64) func(*world) {
 	}
 }
 
-// timers returns the ways a wait can end: on time or, with a clock, at the request's deadline.
+// timers returns the ways in which a wait can end: on time or, if the scenario has a clock, at the request's
+// deadline.
 func (w *world) timers(p *pending) []option {
 	id, ms := p.action.ID, uint64(0)
 	if w.scenario.clock && !w.streamOpen() { // ticks never stop
@@ -206,7 +207,7 @@ func replyKind(a abi.ActionKind, given abi.EventKind) abi.EventKind {
 	return abi.EventResponse
 }
 
-// pieces returns the ways a stream can continue.
+// pieces returns the ways in which a stream can continue.
 func (p *pending) pieces() (options []option) {
 	id, s, at := p.action.ID, p.script, p.at
 	add := func(what string, happen func(*world)) {

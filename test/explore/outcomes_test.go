@@ -14,7 +14,7 @@ var marks = []struct{ text, name string }{
 	{"event: response.failed", "failed"}, {`"type":"error"`, "error"},
 }
 
-// contents summarizes a response: the count of each mark, and error codes.
+// contents summarizes a response by the number of times that each mark occurs, and by error codes.
 func contents(body []byte) (text string) {
 	for _, m := range marks {
 		switch n := bytes.Count(body, []byte(m.text)); n {

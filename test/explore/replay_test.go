@@ -61,7 +61,7 @@ func replayFile(t *testing.T, lines []string) {
 // replay is an oracle that follows a transcript.
 type replay struct {
 	lines []string
-	first bool // the next choice is the first of an advance, which selects the event
+	first bool // the next choice begins an advance and therefore selects its event
 	taken int
 }
 

@@ -34,7 +34,7 @@ type scenario struct {
 	counts      bool                                    // the isolate continues to run if the request was not served, and counts it
 	pinned      []byte                                  // the key's entry at the start
 	neighbors   []neighbor                              // other exchanges of the isolate that use the key
-	flown       *flown                                  // the data that leaders of shared flights publish; nil: no flight has another exchange
+	flown       *flown                                  // the data that leaders of shared flights publish; nil: the flights have no other exchanges
 	governed    bool                                    // the Governor checks the texts, and marked ones must not leave
 	classifier  string                                  // the model of the project's classifier
 	violation   string                                  // the violation of every admitted request; "": none

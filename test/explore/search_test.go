@@ -115,7 +115,7 @@ func (x *search) expand(at int32) {
 	}
 }
 
-// advance performs one of the options. any is false if there is none.
+// advance performs one of the options. any is false if there is no option and no violation.
 func (w *world) advance(o oracle) (id uint64, any bool) {
 	w.oracle = o
 	options := w.options()

@@ -28,8 +28,8 @@ func (w *world) pause(a *abi.Action) {
 	}
 }
 
-// noteWithheld withholds the end of a response together with its events, because the response is not complete before
-// they are released.
+// noteWithheld records whether the exchange withholds the end of a response. The response counts as complete only
+// after the withheld events are released.
 func (w *world) noteWithheld(a *abi.Action) {
 	f := &w.facts
 	switch {

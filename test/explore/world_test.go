@@ -75,7 +75,7 @@ type facts struct {
 	settled      int
 	fetches      int
 	called       string // the called models, each followed by a space
-	clean        bool   // the last fetch returned a complete, clean response
+	clean        bool   // the last fetch returned a response that is complete and clean
 	dispatched   bool   // a fetch was sent under a reservation
 	seen         reasons
 	classified   int    // calls of the classifier

@@ -108,13 +108,13 @@ func compare(t *testing.T, f family, kind, text string, r *chat.Response, want s
 	if strings.Contains(text, "cached") {
 		u.CachedInput = fakeprovider.CachedTokens
 	}
-	if strings.Contains(text, "think") && f.name != "mistral" && f.name != "cohere" { // these two do not report it
+	if strings.Contains(text, "think") && f.name != "mistral" && f.name != "cohere" { // these two providers do not report reasoning tokens
 		u.Reasoning = fakeprovider.ReasoningTokens
 	}
 	if f.name == "cohere" {
-		u.CachedInput = r.Usage.CachedInput // in Cohere's SDK types but not in its reference
+		u.CachedInput = r.Usage.CachedInput // cached tokens are in Cohere's SDK types but not in its reference, so any number is accepted
 	}
-	r.Usage.Extras = nil // the service tier, which core/provider tests
+	r.Usage.Extras = nil // the service tier, which core/provider checks in its own tests
 	if r.Usage != u {
 		t.Errorf("%s, %s, %s: %+v, want %+v", f.name, kind, text, r.Usage, u)
 	}

@@ -8,8 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Members of a chat completion request.
-// Source: types of the npm packages openai 6.49 and @mistralai/mistralai.
+// Fields of a chat completion request. Source: types of the npm packages openai 6.49 and @mistralai/mistralai.
 const (
 	chatMembers = "messages model audio frequency_penalty function_call functions logit_bias logprobs max_completion_tokens " +
 		"max_tokens metadata modalities moderation n parallel_tool_calls prediction presence_penalty prompt_cache_key " +

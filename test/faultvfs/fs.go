@@ -91,7 +91,7 @@ func New(shm string, seed uint64) *FS {
 	return f
 }
 
-// SetFault replaces the fault; nil removes it.
+// SetFault replaces the fault. nil removes it.
 func (f *FS) SetFault(fault Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

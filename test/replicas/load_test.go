@@ -132,7 +132,7 @@ type figures struct {
 	cost, used                                       float64
 }
 
-// settled returns the number of requests that were booked as the provider reported.
+// settled returns the number of requests whose reported usage was booked.
 func (f figures) settled() int64 { return f.requests - f.expired - f.estimated }
 
 func (l *load) figures() figures {

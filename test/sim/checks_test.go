@@ -58,14 +58,14 @@ func (x *exchange) checkStatus() {
 }
 
 // outlived reports whether the period of a stream's reservation has ended. The reservation can then grow only by the
-// key's rest of that period.
+// part of that period's budget that the key still holds.
 func (x *exchange) outlived() bool {
 	v := x.history.resv
 	return v != nil && x.streaming() != nil && v.period != x.project.period(uint64(int64(x.w.now)+x.w.objectOffset))
 }
 
 // waitedInVain reports whether the exchange has waited for a provider's content for three quarters of the time that
-// all attempts may take, at first as a follower in a flight. After that, it does not start over.
+// all attempts may take, at first as a follower in a flight. It may then fail instead of starting a new attempt.
 func (x *exchange) waitedInVain() bool {
 	limit := worldConfig.RequestMsOf(worldConfig.Tier(x.request.model))
 	return len(x.history.followed) > 0 && x.w.now >= x.history.arrivedAt+limit-limit/4 &&

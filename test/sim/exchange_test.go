@@ -92,7 +92,8 @@ func (x *exchange) end() {
 // waitUntilMs is how long a platform lets an exchange run after the response.
 const waitUntilMs = 30 * secondMs
 
-// cutWork ends an exchange that only keeps a lease, on a platform that cuts off work after the response.
+// cutWork ends an exchange whose only remaining work is to keep a lease, as a platform does that cuts off work after
+// the response.
 func (x *exchange) cutWork() {
 	if x.over || len(x.history.fetches) > 0 && !x.history.fetches[len(x.history.fetches)-1].over {
 		return
@@ -166,7 +167,7 @@ func (h *host) Stepped(in *abi.StepInput, out *abi.StepOutput) {
 	}
 }
 
-// Sees is the place where a defect replaces an action.
+// Sees lets a defect replace an action.
 func (h *host) Sees(a *abi.Action) bool {
 	x := (*exchange)(h)
 	if h.w.defect.action != nil && h.w.defect.action(x, a) {

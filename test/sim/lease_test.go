@@ -169,7 +169,7 @@ func (k *key) checkLeases(o *object, clockMs uint64, alarm bool) {
 	}
 }
 
-// end counts the unreported admissions as used at the end of the lease.
+// end counts the lease's unreported admissions as if all of them had been used when the lease ended.
 func (l *lent) end(clockMs uint64) {
 	if !l.ended {
 		l.ended = true

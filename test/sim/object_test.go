@@ -20,7 +20,7 @@ type object struct {
 	w          *world
 	rows       []abi.Row // by key
 	alarmMs    uint64    // by its own clock; 0: none
-	alarmRound uint64    // a scheduled alarm of an earlier round is void
+	alarmRound uint64    // increases when the alarm is set; alarms scheduled in earlier rounds do not fire
 	offset     int64
 	random     *rng
 	delivering bool

@@ -25,7 +25,7 @@ type operation struct {
 	republish  bool
 	version    uint64            // of the key's record
 	versions   map[string]uint64 // delivered to meters, by key hash
-	waitUntil  uint64            // when the last lease that contradicts the change has ended
+	waitUntil  uint64            // the time at which the last lease that contradicts the change has ended
 
 	committing bool // the next call is the commit
 }

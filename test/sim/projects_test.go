@@ -56,8 +56,8 @@ func (p *project) changed() {
 	p.free = append(p.free, level{p.w.now, free, p.budget - t.spent - t.reserved})
 }
 
-// level is the free balance since a time. Amounts that leases have reserved but do not need count as free if they
-// return in time, but they are not unlent.
+// level is the free balance from a time on. free includes the amounts that leases have reserved but do not need, if
+// they return in time. unlent does not.
 type level struct {
 	at     uint64
 	free   int64

@@ -7,7 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// pausing is the state of a fetch that is needed while its exchange pauses it.
+// pausing is the part of a fetch's state that is needed while its exchange pauses it.
 type pausing struct {
 	paused    bool
 	next      func()     // continues the stream when it resumes; nil: the stream is not waiting for that
