@@ -208,8 +208,8 @@ func (x *exchange) run(t *task) (event abi.Event) {
 	return t.run(t)
 }
 
-// survive ends an exchange whose step panicked. If the response has not started, it sends the last-resort error.
-// Otherwise, it cuts the connection so that the response does not look complete.
+// survive ends an exchange whose step panicked. It sends the last-resort error, or the last chunk of a stream. If
+// neither is possible, it cuts the connection so that the response does not look complete.
 func (x *exchange) survive() {
 	if recover() == nil {
 		return

@@ -15,8 +15,8 @@ const (
 	privateFolder = 0o700
 )
 
-// openFolder opens a folder, and creates it if it does not exist. Names of files in it cannot lead outside the
-// folder.
+// openFolder opens a folder, and creates it if it does not exist. File names relative to the result cannot lead
+// outside the folder.
 func openFolder(folder string) (*os.Root, error) {
 	if err := os.MkdirAll(folder, privateFolder); err != nil {
 		return nil, err

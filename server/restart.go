@@ -21,7 +21,8 @@ type soleStore interface {
 const restarting = 64
 
 // restartMeters tells the meters of a soleStore that the requests of the previous process have ended. Every meter
-// with a request in progress has an alarm. If a meter fails, its requests end when their reservations expire.
+// with a request in progress has an alarm. If the call to a meter fails, the meter's requests count as in progress
+// until their reservations expire.
 func (s *Server) restartMeters(ctx context.Context) {
 	sole, ok := s.store.(soleStore)
 	if !ok {

@@ -67,7 +67,7 @@ func curl(address net.Addr) string {
 	return "curl"
 }
 
-// text is the text that a first start shows. It consists of commands that can be pasted.
+// text is the text that a first start shows. Its commands can be pasted.
 func (d *demo) text(curl, base string) string {
 	const contentType = "-H 'Content-Type: application/json'"
 	return fmt.Sprintf(`

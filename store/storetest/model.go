@@ -59,8 +59,8 @@ func (m *machine) object(t *rapid.T) store.Object {
 
 var modelKeys = rapid.SampledFrom([]string{"a", "b", "b/1", "b/2", "b0", "c", "~"})
 
-// value draws the value of a row. It is mostly short and sometimes so large that an object no longer fits into a
-// cache.
+// modelValue draws the value of a row. It is usually short, but sometimes so long that the object no longer fits into
+// a cache.
 func modelValue(t *rapid.T) string {
 	size := rapid.SampledFrom([]int{0, 1, 5, 300, 5_000, 200_000}).Draw(t, "size")
 	return string(slices.Repeat([]byte{rapid.Byte().Draw(t, "byte")}, size))

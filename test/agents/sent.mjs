@@ -1,5 +1,5 @@
 // Prints the headers, fields, and kinds of tools and items that the agents send but sent.json does not contain, and
-// those that they no longer send. Then it updates sent.json. renew.mjs runs this after changing the pins.
+// the ones that they no longer send. Then it updates sent.json. renew.mjs runs this after changing the pins.
 //
 //	AGENTS=codex,claude node test/agents/sent.mjs
 import './alone.mjs'

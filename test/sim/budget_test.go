@@ -47,8 +47,8 @@ func (x *exchange) check402() {
 	}
 }
 
-// outbidByStream reports whether a stream of the project asked for more budget at the same time. The amount that it
-// asked for, and returns later, was not free.
+// outbidByStream reports whether a stream of the project asked for more budget at the same time. Until the stream
+// returned it, the amount that it asked for was not free.
 func (x *exchange) outbidByStream() bool {
 	s := &x.history
 	return slices.ContainsFunc(x.w.exchanges, func(o *exchange) bool {
@@ -68,8 +68,8 @@ func (p *project) freeAt(at uint64) int64 {
 	return free
 }
 
-// othersClaim returns the sum that other requests had claimed at a time, and later reserved or could not reserve
-// because their keys were in debt by then.
+// othersClaim returns the sum of the amounts that other requests were claiming at a time. It includes only those that
+// they later reserved, or could not reserve because their keys were in debt.
 func (x *exchange) othersClaim(at uint64) (sum int64) {
 	for _, o := range x.w.exchanges {
 		if c := o.history.claim; o != x && o.project == x.project && c.from != 0 && c.from <= at && at < c.until {

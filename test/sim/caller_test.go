@@ -45,7 +45,7 @@ type history struct {
 	complete  bool        // its stream ended with the success marker
 	followed  []*exchange // the leaders of the flights that it followed
 	body      []byte
-	settled   bool // it sent a settle
+	settled   bool // it sent a settlement
 	leaving   bool // in this step, it leaves its settlement in its key's entry
 	resv      *reservation
 	claim     claim

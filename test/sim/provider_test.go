@@ -366,7 +366,7 @@ func (f *fetch) exact() {
 	f.cost, f.tokens = exactly(f.billed(tier, f.out)+f.skew), exactly(int64(f.in+f.out))
 }
 
-// guess expects a flagged estimate to be booked, because the reported usage is missing or invalid.
+// estimate expects a flagged estimate to be booked, because the reported usage is missing or invalid.
 func (f *fetch) estimate(out uint64) {
 	f.flagged = true
 	low, high := [2]uint64{f.prompt * 3 / 4, out * 3 / 4}, [2]uint64{f.prompt*5/4 + 8, out*5/4 + 8}
@@ -385,7 +385,7 @@ func (f *fetch) estimate(out uint64) {
 	f.tokens = span{int64(low[0] + low[1]), int64(high[0] + high[1])}
 }
 
-// free expects no booking.
+// unbill expects that nothing is booked.
 func (f *fetch) unbill() { f.unbilled = true }
 
 // faulted sets the expected booking after a fault.
