@@ -14,7 +14,7 @@ import (
 )
 
 // While calls are in progress, health checks on every tick whether bytes have arrived from the server. It counts
-// ticks instead of time, because a process that was suspended then misses only one tick instead of seeing seconds of
+// ticks instead of time, because a process that was suspended then counts only one silent tick and not seconds of
 // silence. After suspectTicks of silence, health sends a probe. If no byte arrives in the next silentTicks either,
 // the server is down. It is up again after a successful probe. Until then, another probe follows after each pause.
 const (

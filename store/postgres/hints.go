@@ -7,9 +7,9 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// hints lists the individual rows that commands of a class usually read, such as an object's main row. If the rows in
-// memory are out of date, these rows are read while taking the lock, which saves a round trip. Hints never affect a
-// result.
+// hints lists the individual rows that commands of a class usually read, such as an object's main row. If an object's
+// rows are not in memory or are probably out of date, these rows are read while taking the lock, which saves a round
+// trip. Hints never affect a result.
 type hints struct {
 	mu      sync.Mutex
 	classes map[abi.Class]*habit
@@ -17,7 +17,7 @@ type hints struct {
 
 type habit struct {
 	counts map[string]int // by key
-	noted  int            // reads since the last count
+	noted  int            // reads since the usual keys were last chosen
 	usual  []string       // the keys that are read most often
 }
 

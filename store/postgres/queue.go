@@ -19,7 +19,7 @@ type queue struct {
 type turn struct {
 	users int
 	token chan struct{}
-	busy  chan struct{} // closed when all waits end
+	busy  chan struct{} // closed to end all waits
 }
 
 func newQueue(max int) *queue { return &queue{max: max, objects: map[store.Object]*turn{}} }

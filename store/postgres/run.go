@@ -12,7 +12,8 @@ import (
 
 const (
 	maxAttempts = 5
-	// maxPause is the longest pause before the first repetition. The pause doubles with each repetition.
+	// maxPause is half of the longest pause before the first repetition. The longest pause doubles with each
+	// repetition.
 	maxPause = 20 * time.Millisecond
 )
 

@@ -142,7 +142,7 @@ func (t *transaction) beginDue(except []int64) (bool, error) {
 	return true, results.Close()
 }
 
-// unsigned converts a column of milliseconds; null is 0.
+// unsigned converts a column of milliseconds. NULL becomes 0.
 func unsigned(ms *int64) uint64 {
 	if ms == nil {
 		return 0
@@ -150,7 +150,7 @@ func unsigned(ms *int64) uint64 {
 	return uint64(*ms)
 }
 
-// signed converts milliseconds to a parameter; 0 is null.
+// signed converts milliseconds to a parameter. 0 becomes NULL.
 func signed(ms uint64) *int64 {
 	if ms == 0 {
 		return nil

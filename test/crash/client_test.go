@@ -77,7 +77,7 @@ type prompt struct {
 	tag, text string
 	maxTokens int
 	stream    bool
-	anthropic bool // in Anthropic's format, to its own provider
+	anthropic bool // in Anthropic's format, to a model of that provider
 }
 
 func (p prompt) String() string {

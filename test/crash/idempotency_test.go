@@ -80,7 +80,8 @@ func (k *keyed) check() {
 	const inFlight = 5
 	k.crash(inFlight)
 	if k.postgres != nil {
-		// Another replica might still be running them. Nobody knows until their reservations expire.
+		// Another replica might still be running the requests. Until their reservations expire, their outcome is not
+		// known.
 		for n := range inFlight {
 			if got := k.expect(n, true, 409, "idempotency_in_progress"); got.header.Get("Retry-After") != "1" {
 				k.Errorf("request %d: %v", n, got.header)

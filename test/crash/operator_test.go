@@ -103,8 +103,8 @@ func (o *operator) change(k *managed, action, method, path, body string, apply f
 	o.try(k)
 }
 
-// try sends a request with a key whose state is known. A deleted key counts as unknown, and the number of requests
-// with unknown keys is limited.
+// try sends a request with a key whose state is known. To the server, a deleted key is like one that never existed,
+// and requests with such keys are rate limited.
 func (o *operator) try(k *managed) {
 	want := []int{200}
 	var refusals []int

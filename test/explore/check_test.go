@@ -166,7 +166,8 @@ func (w *world) checkFetch(a *abi.Action) {
 	}
 }
 
-// checkTime checks that an attempt's timeouts fit into the request's remaining time. A stream's total may exceed it.
+// checkTime checks that an attempt's timeouts fit into the request's remaining time. The total timeout of a stream
+// may exceed it.
 func (w *world) checkTime(a *abi.Action) {
 	left := startMs + w.config.Routing.RequestMs - min(w.nowMs, startMs+w.config.Routing.RequestMs)
 	limits := []uint64{a.HeadMs, a.FirstByteMs, a.TotalMs}

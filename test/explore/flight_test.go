@@ -7,7 +7,7 @@ import (
 )
 
 // Single flight: the other exchanges of a flight are part of the environment. At every point, a follower sees every
-// way in which its leader can behave, and a leader sees every number of followers.
+// way in which its leader can behave, and a leader sees followers join and leave.
 
 // seat is the exchange's role in a flight.
 type seat uint8

@@ -119,7 +119,8 @@ func (h *host) Start(a *abi.Action) {
 
 func (h *host) Outstanding(id uint64) bool { return (*world)(h).find(id) != nil }
 
-// Cancel removes an action. Its reply must not be available yet, because hosts need not remove it.
+// Cancel removes an action. The action's reply must not be available yet, because hosts need not discard a reply that
+// is.
 func (h *host) Cancel(id uint64) {
 	if slices.ContainsFunc(h.ready, func(e abi.Event) bool { return e.ID == id }) {
 		h.Violate("ID %d is canceled after its reply arrived", id)
@@ -201,7 +202,7 @@ func (w *world) held(meaning string) []choice {
 	return slices.DeleteFunc(slices.Clone(w.choices(meaning+" memory")), func(c choice) bool { return c.event.Code != abi.OutcomeOK })
 }
 
-// readMemory replies to a read from host memory, or leaves it to KV.
+// readMemory replies to a read with a value in host memory, or leaves the read to KV.
 func (w *world) readMemory(a *abi.Action) {
 	if a.Where&abi.WhereMemory == 0 {
 		return

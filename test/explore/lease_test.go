@@ -28,7 +28,7 @@ type neighbor struct {
 	change func(now uint64, e *lease.Entry)
 }
 
-// neighbors returns the possible actions of other exchanges.
+// neighbors returns the changes that other exchanges may make to the entry.
 func (w *world) neighbors() (options []option) {
 	for _, n := range w.scenario.neighbors {
 		if w.uses[n.name] > 0 || len(w.open) == 0 {
@@ -56,7 +56,7 @@ func (w *world) entry() []byte {
 }
 
 // noteEntry applies a step's change to the entry. It records that a lease admitted the request, and records the
-// request's settle.
+// request's settlement.
 func (w *world) noteEntry(out *abi.StepOutput) {
 	if !out.PinnedChanged {
 		return
@@ -86,7 +86,7 @@ func (w *world) noteEntry(out *abi.StepOutput) {
 	}
 }
 
-// own returns the settle of the request among encoded ones, or nil.
+// own returns the request's settlement from a list of encoded settlements, or nil.
 func own(settles [][]byte) *keymeter.Settle {
 	for _, data := range settles {
 		if s, err := keymeter.DecodeSettle(data); err == nil && s.RequestID == requestID {

@@ -86,7 +86,7 @@ func (w *world) timers(p *pending) []option {
 	return options
 }
 
-// keepTimerID is the wait for a response to be stored.
+// keepTimerID is the ID of the wait for a response to be stored.
 const keepTimerID = 6
 
 func timer(id, ms uint64) func(*world) {

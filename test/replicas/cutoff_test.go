@@ -15,7 +15,7 @@ const (
 	longestNotice = 3 * time.Second
 )
 
-// health asks one server about a key, which requires a transaction on the key's object.
+// health sends a health check with a key to one server. The check requires a transaction on the key's object.
 func (d *deployment) health(url, key string) (status int, took time.Duration) {
 	began := time.Now()
 	got := d.sendTo(url, "GET", "/api/health", "X-Api-Key", key, "")

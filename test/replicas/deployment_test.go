@@ -23,7 +23,7 @@ import (
 
 const (
 	adminToken = "replicas-tests-admin-token"
-	// skew is the difference between the two replicas' clocks.
+	// skew is the difference between the clocks of the first two replicas.
 	skew = 500 * time.Millisecond
 	// patience limits the wait for a condition. It is generous because the machine may be busy.
 	patience = 2 * time.Minute
@@ -35,11 +35,11 @@ const (
 	longTimeout  = time.Minute
 )
 
-// deployment is two servers on one database, used in turn.
+// deployment is at least two servers on one database. Requests are sent to them in turn.
 type deployment struct {
 	*testing.T
 	upstream *fakeprovider.Server
-	postgres *pgtest.Server // that has the clock
+	postgres *pgtest.Server // the server that has the clock
 	database string
 	urls     []string // of the servers
 	stores   []*postgres.Store

@@ -32,7 +32,7 @@ func limited(t *testing.T) (d *deployment, project, key string) {
 }
 
 // TestExactLimit sends 200 requests at once to three replicas. The database's clock moves only on command. In every
-// round, exactly 10 are admitted at first, none a millisecond before the second has passed, and exactly 10 after it.
+// round, exactly 10 are admitted at first, none a millisecond before a second has passed, and exactly 10 once it has.
 func TestExactLimit(t *testing.T) {
 	d, _, key := limited(t)
 	d.freeze()
@@ -60,8 +60,8 @@ const slowSQL = `CREATE SEQUENCE test.readings;
 	CREATE OR REPLACE FUNCTION test.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE AS
 		'SELECT at + nextval(''test.readings'') * interval ''8 milliseconds'' FROM test.began'`
 
-// readings is the maximum number of clock readings between two decisions, for the settlements and the other work of
-// three replicas.
+// readings is the maximum number of clock readings between two decisions. It allows for the settlements and the other
+// work of three replicas.
 const readings = 75
 
 // TestLimitWhileDecisionsTakeLong sends 200 requests at once to three replicas that need more than a second to decide

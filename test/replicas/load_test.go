@@ -213,11 +213,11 @@ func (l *load) checkMeters() {
 	}
 }
 
-// reportTimeout is longer than a lease including its last report.
+// reportTimeout is longer than the lifetime of a lease, including its last report.
 const reportTimeout = 5 * time.Second
 
 // reported waits until the replicas have reported their leases. It does not wait for reservations that end only when
-// they expire. A lease that is reported after the clock has moved was booked in full until then.
+// they expire. If the clocks moved before a lease was reported, it would be booked in full until its report.
 func (l *load) reported() {
 	l.Helper()
 	for end := time.Now().Add(reportTimeout); l.open() > 0 && time.Now().Before(end); {
@@ -249,7 +249,8 @@ func (l *load) open() (n uint64) {
 	return n
 }
 
-// want checks the status of a request with an acknowledged key. On a busy machine, this may take several requests.
+// want checks the status of a request with a key whose last change was acknowledged. On a busy machine, this may take
+// several requests.
 func (l *load) want(key string, status int) {
 	l.Helper()
 	l.eventually("the request of an acknowledged key", func() error {

@@ -66,7 +66,7 @@ func (l *load) must(err error) {
 	}
 }
 
-// TestRestart stops the database under load, and also kills it.
+// TestRestart restarts the database under load, first after a clean stop and then after a kill.
 func TestRestart(t *testing.T) {
 	s := pgtest.Start(t)
 	database := newDatabase(t, s)

@@ -68,8 +68,8 @@ func (p *project) freeAt(at uint64) int64 {
 	return free
 }
 
-// othersClaim returns the sum of the amounts that other requests were claiming at a time. It includes only those that
-// they later reserved, or could not reserve because their keys were in debt.
+// othersClaim returns the sum of the amounts that other requests were claiming at a time. It includes only amounts
+// that were later reserved, or that were not reserved because their keys were in debt.
 func (x *exchange) othersClaim(at uint64) (sum int64) {
 	for _, o := range x.w.exchanges {
 		if c := o.history.claim; o != x && o.project == x.project && c.from != 0 && c.from <= at && at < c.until {

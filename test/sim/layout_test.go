@@ -178,7 +178,7 @@ func putCommand(status doc.Status, record doc.Record) []byte {
 	return p.Encode()
 }
 
-// settledAgain returns commands that book a settle's cost a second time.
+// settledAgain returns commands that book a settlement's cost a second time.
 func settledAgain(command []byte) [][]byte {
 	s := readSettle(command)
 	admit := keymeter.Admit{RequestID: s.id + "/again", Version: 1 << 40, Mode: keymeter.ModeReserve, Model: "alpha", LifetimeMs: 1000}

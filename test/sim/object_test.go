@@ -154,7 +154,7 @@ func (o *object) setAlarm(at uint64) {
 	o.reset()
 }
 
-// reset reschedules the alarm for the object's current clock.
+// reset reschedules the alarm according to the object's current clock.
 func (o *object) reset() {
 	o.alarmRound++
 	if o.alarmMs == 0 {

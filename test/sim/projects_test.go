@@ -83,9 +83,9 @@ type key struct {
 	day       uint64 // the largest day that its meter has seen
 	successor *key
 
-	remembered   int            // names that the meter has remembered (see remember)
-	rememberedAt map[string]int // the number of the last of them, starting at 1
-	reserved     int            // reservations that the meter has made
+	remembered   int            // number of names that the meter has remembered (see remember)
+	rememberedAt map[string]int // by name: its number when it was last remembered, starting at 1
+	reserved     int            // number of reservations that the meter has made
 
 	violations violationCounts
 
