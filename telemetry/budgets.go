@@ -57,8 +57,8 @@ func (b *budgets) read(ctx context.Context, p *server.Parts, limit int) []budget
 	return b.all
 }
 
-// readBudget reads a project's budget from its ledger. It does not call the keys' meters, so the last second or two
-// that they have not reported yet are missing.
+// readBudget reads a project's budget from its ledger. It does not call the keys' meters, so it misses the usage of
+// the last second or two, which they have not reported yet.
 func readBudget(ctx context.Context, p *server.Parts, project *directory.Project) (budget, bool) {
 	today := calendar.Day(p.Host.Clock.Now())
 	report := ledger.Report{FirstDay: today, EndDay: today, Waited: true, Final: true}

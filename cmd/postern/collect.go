@@ -68,7 +68,7 @@ func memoryLimit(live, other uint64) int64 {
 // idleness notices when a busy period is over.
 type idleness struct {
 	last, released uint64 // allocated bytes in total
-	periods        int    // in a row
+	periods        int    // number of consecutive quiet periods
 }
 
 // ends is called once per period with the total bytes that the process has allocated. It reports whether memory

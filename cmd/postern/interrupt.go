@@ -57,6 +57,6 @@ func interruptible[T any](signals chan os.Signal, cancel func(), start func() (T
 func keep(signals chan os.Signal, signal os.Signal) {
 	select {
 	case signals <- signal:
-	default: // others wait already
+	default: // other signals are already waiting
 	}
 }

@@ -31,7 +31,7 @@ func (a *alarms) at(o store.Object) uint64 {
 	return 0
 }
 
-// set sets an object's alarm; 0 removes it.
+// set sets an object's alarm. 0 removes it.
 func (a *alarms) set(o store.Object, at uint64) {
 	found := a.of[o]
 	if found == nil {
@@ -103,7 +103,7 @@ func (q *alarmQueue) Pop() any {
 }
 
 // Ring implements store.Store. If several alarms have the same time, the object whose name sorts first rings first.
-// An alarm whose command has failed rings again after all alarms that were due by then.
+// An alarm whose command has failed rings again after all alarms that were due when it failed.
 func (s *Store) Ring(ctx context.Context, command func(store.Object, store.Rows, uint64) error) (rang bool, err error) {
 	s.mu.Lock()
 	due := s.alarms.isDue(s.config.Clock.Now())

@@ -14,8 +14,8 @@ import (
 	"github.com/postern-ai/postern/store"
 )
 
-// Backup writes a consistent copy of the database to a new file while the store runs. The copy contains every change that
-// was durable when Backup was called. It fails if the file exists.
+// Backup writes a consistent copy of the database to a new file while the store runs. The copy contains every change
+// that was durable when Backup was called. Backup fails if the file exists.
 func (s *Store) Backup(ctx context.Context, path string) error {
 	s.mu.Lock()
 	closed := s.closed

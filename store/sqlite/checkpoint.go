@@ -70,7 +70,7 @@ func (d *database) suspect(err error) {
 	}
 }
 
-// limitLog prevents the write-ahead log from growing. The committer calls it after a commit.
+// limitLog prevents the write-ahead log from growing without bounds. The committer calls it after a commit.
 func (d *database) limitLog() {
 	switch pages := d.writer.frames; {
 	case pages >= mustCheckpoint*d.config.LogPages:

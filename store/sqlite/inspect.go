@@ -31,10 +31,10 @@ func Inspect(ctx context.Context, dir string) error {
 	return checkIntegrity(conn)
 }
 
-// inspecting opens a connection for Inspect. A database without a write-ahead log is opened as immutable; otherwise,
-// SQLite would create a log and its index (https://sqlite.org/uri.html#uriimmutable). A log that a killed server has
-// left behind must be read. With an exclusive lock, its index is in memory (https://sqlite.org/wal.html#noshm). The
-// log is kept, because closing does not make a checkpoint.
+// inspecting opens a connection for Inspect. A database without a write-ahead log is opened as immutable, so that
+// SQLite does not create a log and its index (https://sqlite.org/uri.html#uriimmutable). A log that a killed server
+// has left behind must be read. With an exclusive lock, its index is in memory (https://sqlite.org/wal.html#noshm).
+// The log is kept, because closing does not make a checkpoint.
 func inspecting(c *Config) (*sqlite3.Conn, error) {
 	uri := c.uri(DatabaseFile)
 	if info, err := os.Stat(c.path() + "-wal"); err != nil || info.Size() == 0 {

@@ -21,9 +21,10 @@ const MOST_MS = 20_000
 //
 //   - Codex retries every status but 400, 429 and 500: `map_api_error` in codex-rs/codex-api/src/api_bridge.rs and
 //     `is_retryable` in codex-rs/protocol/src/error.rs of openai/codex, 2026-11.
-//   - Claude Code takes a 422 for a gateway that does not know its beta features, and tries without them, within a second.
+//   - Claude Code takes a 422 to mean that the gateway does not know its beta features, and tries again without them
+//     within a second.
 //   - OpenCode retries every 429, as the AI SDK's `isRetryable` says: the session's retries in sst/opencode,
-//     2026-11. It shows the message meanwhile.
+//     2026-11. It shows the message in the meantime.
 const ignored = {
   codex: { 401: { tries: 6 }, 403: { tries: 6 }, 422: { tries: 6 }, revocation: { tries: 6 } },
   claude: { 422: { tries: 6 } },

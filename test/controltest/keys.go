@@ -32,7 +32,7 @@ func (b *KeyBench) NewKey(fields string) (path, value string) {
 	return b.Project + "/keys/" + made.Text("id"), made.Text("value")
 }
 
-// With sends a request with an API key; "" for none.
+// With sends a request with an API key. If value is "", it sends none.
 func (b *KeyBench) With(value, method, path, body string, headers ...string) Reply {
 	b.Helper()
 	return b.Do(method, path, body, append([]string{"Authorization", "", "X-API-Key", value}, headers...)...)
@@ -80,7 +80,7 @@ func (b *Bench) MeterView(hash string) (status doc.Status, record doc.Record) {
 	return status, record
 }
 
-// RecordOf returns the record of a key in KV.
+// RecordOf returns the record of a new key, as its meter has it.
 func (b *Bench) RecordOf(made Reply) doc.Record {
 	_, record := b.MeterView(keys.Hash(made.Text("value")))
 	return record

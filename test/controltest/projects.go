@@ -53,7 +53,8 @@ func Field(r Reply, name string) string {
 	return string(values[name])
 }
 
-// CheckPolicies checks the version of the policy in KV, in the meter and in the ledger.
+// CheckPolicies checks that KV has exactly the given versions of the policy, and that the record of the meter that
+// was called last names the newest of them.
 func (b *Bench) CheckPolicies(id, value string, versions []uint64) {
 	b.Helper()
 	var want, have []string

@@ -54,7 +54,7 @@ func (b *Bench) Documents(prefix string) (n int) {
 	return n
 }
 
-// ForgetLog deletes all rows except those of projects and keys.
+// ForgetLog deletes the audit log, the failed sign-ins and the salt.
 func (b *Bench) ForgetLog() {
 	for key := range b.Memory.Rows {
 		if strings.HasPrefix(key, "d/a/") || strings.HasPrefix(key, "d/s/") || key == "d/c/salt" {

@@ -186,11 +186,11 @@ func (b *Bench) Ask(class abi.Class, name string, command []byte) []byte {
 	return reply
 }
 
-// TestKeyID is the key of the requests with violations.
+// TestKeyID is the ID of the key whose requests have violations.
 const TestKeyID = "key_0123456789ab"
 
-// Summarize rings the alarm of a project's Ledger half a minute after its last report, and delivers its summaries to
-// the deployment's Ledger.
+// Summarize moves the bench's clock to the alarms that a project's Ledger has set for the next minute, runs them, and
+// delivers the summaries to the deployment's Ledger.
 func (b *Bench) Summarize(project string) {
 	b.Helper()
 	l := b.Memory.Object(abi.ClassLedger, project[strings.LastIndex(project, "/")+1:])

@@ -49,7 +49,7 @@ type Seen struct {
 	Header http.Header `json:"header"`
 	Body   string      `json:"body"`
 	Family string      `json:"family"`
-	Op     string      `json:"op"` // chat, embed or count
+	Op     string      `json:"op"` // chat, embed, count or moderate
 
 	At             time.Time `json:"at"`
 	Done           bool      `json:"done"`       // the server has finished the request
