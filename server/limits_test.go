@@ -204,7 +204,7 @@ func TestAmbiguousRequests(t *testing.T) {
 	}
 }
 
-// TestHeaderTimeout: the server's timeouts for connections are set.
+// TestHeaderTimeout: the server's timeouts and limits for connections are set.
 func TestHeaderTimeout(t *testing.T) {
 	r := start(t, testConfig(nil), nil)
 	server := r.newHTTPServer(http.NotFoundHandler(), false)

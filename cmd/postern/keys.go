@@ -178,7 +178,7 @@ func (f keyCommands) mint(ctx context.Context, out string, call func(*admin.Clie
 	return nil
 }
 
-// unlessReceived adds a warning that the key may exist to the error of a call that got no response.
+// unlessReceived adds a warning that the key may exist to the error of a call whose outcome is unknown.
 func unlessReceived(err error) error {
 	if admin.Answered(err) {
 		return err

@@ -168,7 +168,7 @@ type retryKey struct{}
 // WithRetry returns a context whose calls are marked as safe to repeat.
 func WithRetry(ctx context.Context) context.Context { return context.WithValue(ctx, retryKey{}, true) }
 
-// neverArrived reports whether a call cannot have reached the API because the connection was refused.
+// neverArrived reports whether a call cannot have reached the API because there was no connection.
 func neverArrived(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"
@@ -286,8 +286,8 @@ func (c *Client) notTheAPI(path string) error {
 	return fmt.Errorf("GET %s: the response of %s is not the JSON of the admin API; check the address", path, c.base)
 }
 
-// Answered reports whether the API has responded to a call, even with an error. Without a response, the change may
-// have been made.
+// Answered reports whether it is certain what a call did: it succeeded, the API refused it, or it never reached the
+// API. After any other error, including a 5xx, the change may have been made.
 func Answered(err error) bool {
 	var e *Error
 	return err == nil || errors.As(err, &e) && e.Status < http.StatusInternalServerError || neverArrived(err)

@@ -100,7 +100,7 @@ func (d *doctor) add(status Status, name, remedy, format string, args ...any) {
 
 func (d *doctor) ok(name, format string, args ...any) { d.add(OK, name, "", format, args...) }
 
-// maxSkew is the difference between clocks from which a warning is given. Signatures of some providers allow five
+// maxSkew is the largest difference between clocks that causes no warning. Signatures of some providers allow five
 // minutes, and the days of limits and budgets begin at midnight.
 const maxSkew = 5 * time.Second
 

@@ -26,7 +26,7 @@ export function figures({ requests = 0, refused = 0, failed = 0, cost = 0, rescu
   }
 }
 
-/** The time of a step, counted back from now. */
+/** The start of the hour that was current the given number of hours ago. */
 const hourAgo = (now, hours) => new Date(Math.floor(now / HOUR_MS - hours) * HOUR_MS).toISOString()
 
 /**

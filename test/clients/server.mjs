@@ -103,7 +103,7 @@ function headersOf({ sse, json, headers, end }, number) {
   return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== null))
 }
 
-/** The body as strings, each repeated `times`. */
+/** The body as [{text, times}], where each text is repeated `times`. */
 function bodyOf({ json, text, times = 1, sse, end = 'done' }) {
   if (json !== undefined) return [{ text: JSON.stringify(json), times: 1 }]
   if (!sse) return [{ text: text ?? '', times }]

@@ -174,7 +174,7 @@ export class Seat {
     }
   }
 
-  /** The followers of the flight that the exchange leads. */
+  /** The number of followers of the flight that the exchange leads. */
   get waiting(): number {
     return this.leads ? this.flight.followers : 0
   }
@@ -227,7 +227,7 @@ export class FlightActions {
     this.working = working
   }
 
-  /** The followers of the exchange's flight. */
+  /** The number of followers of the flight that the exchange leads. */
   get waiting(): number {
     return this.seat?.waiting ?? 0
   }

@@ -12,7 +12,7 @@ export interface Input {
   attached: Bytes
   /** The key of the pinned entry, or empty if there is none. */
   pinned: string
-  /** The followers of the exchange's flight. */
+  /** The number of followers of the flight that the exchange leads. */
   waiting: number
   event: Event
 }

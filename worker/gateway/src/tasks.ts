@@ -16,7 +16,7 @@ export interface Pausable {
 /** An action whose result the core has not received yet, and its cancel function if it can be canceled. */
 export interface Task {
   readonly id: number
-  /** Receives the body of the result, if it has one. */
+  /** The buffer that receives the body of the result, if it has one. */
   readonly buffer: number
   readonly giveUp: (() => void) | undefined
   /** Only set for a fetch. */
