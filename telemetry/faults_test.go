@@ -12,7 +12,7 @@ import (
 func TestProviderCodes(t *testing.T) {
 	for _, f := range fault.All() {
 		if f == fault.RejectedRequest {
-			continue // always a whole response
+			continue // never in a stream
 		}
 		if got, want := strings.HasPrefix(f.Code(), providerCodes), f.Origin() == fault.ByProvider; got != want {
 			t.Errorf("%s counts as the provider's: %t, want %t", f.Code(), got, want)

@@ -66,7 +66,7 @@ func onListener(client *http.Client, listen string) *http.Client {
 func ProbeTLS(ctx context.Context, listen string) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	dialer := &tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} // only whether it is alive
+	dialer := &tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} // checks only whether the listener is alive
 	conn, err := dialer.DialContext(ctx, "tcp", reachable(listen))
 	if err != nil {
 		return fmt.Errorf("no TLS connection on %s", listen)

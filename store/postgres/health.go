@@ -47,7 +47,7 @@ type health struct {
 
 // period is a period of time during which the server is up.
 type period struct {
-	ctx context.Context // ends with it
+	ctx context.Context // ends with the period
 	cut context.CancelFunc
 }
 

@@ -13,7 +13,7 @@ type figures struct {
 	commands, failed, retries, commits, unknown, hits, misses atomic.Uint64
 	durations                                                 store.Durations
 	bytes                                                     atomic.Uint64
-	measured                                                  atomic.Int64 // Unix nanoseconds of bytes
+	measured                                                  atomic.Int64 // Unix nanoseconds at which bytes was measured
 }
 
 const (

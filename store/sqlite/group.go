@@ -47,7 +47,7 @@ type changedRow struct {
 
 // kvWrite is a write to the key-value store. An empty value deletes the key.
 type kvWrite struct {
-	owner     *change // nil: of no object
+	owner     *change // nil: the write belongs to no object
 	key       string
 	value     []byte
 	expiresMs uint64 // 0: never

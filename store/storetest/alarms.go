@@ -91,7 +91,8 @@ func alarmOrder(f *fixture) {
 	f.expect(meter("e"), everything, "at", "100")
 }
 
-// failedAlarm checks that a failed command leaves the alarm set, as well as an earlier alarm that a caller sets.
+// failedAlarm checks that an alarm whose command fails stays set, that the command changes nothing, and that the
+// alarm rings again.
 func failedAlarm(f *fixture) {
 	o := meter("a")
 	f.commit(o, StartMs+10, "k", "old")

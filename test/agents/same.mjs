@@ -18,7 +18,7 @@ const VOLATILE = [
 /** A body as text with one field per line, without the parts that differ between two sessions. */
 export function normalized(body) {
   const value = JSON.parse(body)
-  // Codex keeps these in a hash map, whose order is random.
+  // Codex keeps these fields in a hash map, whose order is random.
   if (value.client_metadata !== undefined) value.client_metadata = sorted(value.client_metadata)
   // The gateway adds these fields so that a request cannot cost more than was reserved. No agent sends them.
   delete value.max_tool_calls

@@ -96,7 +96,7 @@ for (const name of names) {
     t.after(() => agent.remove())
     const { seen } = await runThrough(agent, agent.row.callsOfOther)
     for (const one of seen) {
-      const { 'anthropic-version': _, ...rest } = passed(one) // the gateway's own here
+      const { 'anthropic-version': _, ...rest } = passed(one) // here, the gateway itself sets this header
       assert.deepEqual(rest, {}, 'a header of the agent reached another provider')
     }
   })

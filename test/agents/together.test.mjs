@@ -23,7 +23,7 @@ for (const pair of pairs) {
     const running = pair.map((name) => new Agent(name, { base: recorder.url, key, model: agents[name].models.own }))
     t.after(() => running.forEach((agent) => void agent.remove()))
     recorder.requests.length = 0
-    // Their prompts differ, so each has its own rules.
+    // The prompts of the two agents differ, so each agent has its own rules in the script.
     const turns = running
       .map((agent) => session(agent.row, agent.setup.work)[0])
       .map((turn, i) => ({ ...turn, prompt: `${turn.prompt} I am ${i}.` }))

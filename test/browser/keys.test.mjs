@@ -29,7 +29,7 @@ journey(
   async (visit) => {
     const { page } = visit
     if (onServe) {
-      await page.goto('/dashboard/projects/new') // its first start created a demo project
+      await page.goto('/dashboard/projects/new') // the server's first start created a demo project
     } else {
       await page.goto('/dashboard')
       await page.getByText('Create your first project').waitFor()

@@ -25,7 +25,7 @@ const BUDGET = 25
 
 const KEYS = ['Web app', 'Support bot', 'Nightly batch']
 
-/** The models, each with its requests per day, and a typical request: its tokens, the cached part of its input, its latency. */
+/** Each model's requests per day and typical request: its tokens, the cached part of its input, its latency. */
 const TRAFFIC = [
   {
     model: 'gpt-4.1-mini',

@@ -184,7 +184,7 @@ journey(
 
 journey('lists of keys and projects are complete, however many pages they have', { as: 'owner' }, async ({ page }) => {
   const sizes = []
-  // The server's own pages, with one item each.
+  // The responses are the server's own, but each page has only one item.
   await page.route(/api\/admin\/.*limit=100/, (route) => {
     sizes.push(route.request().url())
     return route.continue({ url: route.request().url().replace('limit=100', 'limit=1') })
@@ -231,7 +231,7 @@ journey(
     ]) {
       await service.key(sorting, { name, expiresAt })
     }
-    // The server's own pages, with one key each.
+    // The responses are the server's own, but each page has only one key.
     await page.route('**/keys?*', (route) => {
       const url = new URL(route.request().url())
       url.searchParams.set('limit', '1')

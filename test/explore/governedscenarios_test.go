@@ -55,7 +55,7 @@ func settings(changes ...func(*governor.Settings)) func(*doc.Policy) {
 	}
 }
 
-// under returns the record and the policy of a project with the Governor.
+// under returns replies with the record of a key and the policy of a project that uses the Governor.
 func under(p func(*doc.Policy), changes ...func(*doc.Record)) alphabet {
 	return alphabet{
 		"key":    {record(both(append([]func(*doc.Record){plan, withPolicy(currentPolicy)}, changes...)...))},
@@ -97,7 +97,7 @@ var placeholders = &script{name: "a stream with a placeholder", faults: streamFa
 	last("finish", openaiFinish+openaiEnd),
 }}
 
-// marked is a stream in which the marked word is split in two, and last is one that ends with it.
+// marked is a stream in which the marked word is split in two, and markedLast is one that ends with it.
 var (
 	marked = &script{name: "a stream with a marked word", faults: streamFaults[1:2], pieces: []piece{
 		text("start", openaiStart+chunkOf(`{"content":"`+completionMark+` `+blockedMark[:5]+`"}`, "null")),

@@ -180,8 +180,8 @@ for (const [mode, key] of [
       }
     })
 
-    // By default, it asks the server to store the conversation ("thread"), and continues without storage if the
-    // server rejects that.
+    // By default, toolRunner asks the server to store the conversation ("thread"), and continues without storage if
+    // the server rejects that.
     it("anthropic's toolRunner", async () => {
       const run = ({ city }) => `21 degrees in ${city}`
       const tools = [betaZodTool({ name: 'weather', description: 'The weather', inputSchema: City, run })]

@@ -3,7 +3,7 @@ package sim_test
 import "github.com/postern-ai/postern/core/abi"
 
 // call sends a command to an object and injects call faults. The command or its reply is lost, on the first try or on
-// both. Hosts retry once. The retry may run after the first try.
+// both, or the command arrives twice. Hosts retry once.
 func (x *exchange) call(a *abi.Action) {
 	w := x.w
 	o := &open{id: a.ID}
@@ -79,7 +79,7 @@ func (x *exchange) delayReport(draw uint64, run func(func([]byte, bool)), finish
 	w.after(late, func() { run(finish) })
 }
 
-// callFault makes a call fail in one of six ways.
+// callFault makes a call fail in one of five ways.
 func (x *exchange) callFault(draw uint64, a *abi.Action, target *object, back func([]byte, uint64), run func(func([]byte, bool)), finish func([]byte, bool)) {
 	w := x.w
 	none := func([]byte, bool) {}

@@ -352,7 +352,7 @@ func (x *exchange) checkCut(f *fetch) {
 	need := max(f.tierCost(f.asked, in, seen+256+64), f.billed(f.asked, seen+256+64)) - x.history.resv.amount
 	for _, o := range x.history.fetches {
 		if o != f && !o.unbilled {
-			need += o.cost.high // of an attempt before
+			need += o.cost.high // of an earlier attempt
 		}
 	}
 	free := int64(1) << 62

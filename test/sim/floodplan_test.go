@@ -5,8 +5,9 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// flood makes some streams of a plan long and fast, so that they exhaust their reservations. They send many events at
-// once or in bursts, beyond the requested limit, with small budgets and a slow or silent store.
+// flood makes some streams of a plan long and fast, so that they exhaust their reservations. They send many events,
+// at once or in bursts, and some exceed the requested limit. Some budgets are small, and the store may be slow or
+// silent for a while.
 func (g *generator) flood() {
 	r := fork(g.p.Seed, 23)
 	if !r.one(6) {
@@ -26,7 +27,7 @@ func (g *generator) flood() {
 			continue
 		}
 		it.Stream, it.JSON, it.N = true, false, 0
-		if r.one(2) && it.Path != "anthropic" { // which requires it
+		if r.one(2) && it.Path != "anthropic" { // Anthropic requires max_tokens
 			it.Max = 0
 		}
 		for n := range it.Behaviors {

@@ -15,7 +15,7 @@ func leasesOf(o *object) []keymeter.LeaseState {
 	return leases
 }
 
-// closeLeases makes a meter forget the leases that its isolates still use.
+// closeLeases makes a meter forget leases that isolates still use.
 func closeLeases(o *object) {
 	for _, l := range leasesOf(o) {
 		closing := keymeter.Report{LeaseID: l.ID, Close: true}
@@ -35,7 +35,7 @@ func changedReport(change func(r *keymeter.Report)) func(*exchange, *abi.Action)
 	}
 }
 
-// rareDefects are the defects that the first worlds do not detect, with the number of worlds that do not.
+// rareDefects are the defects that the first worlds do not detect, with the number of these worlds.
 var rareDefects = map[string]uint64{
 	"a lost lease returns instead of being booked":            130,
 	"a report says that its requests are older than they are": 5290,

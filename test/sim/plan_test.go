@@ -17,7 +17,7 @@ type plan struct {
 	Faults   faults        `json:"faults,omitzero"`
 	Delay    string        `json:"delay,omitempty"` // latency of calls: "" (none), short or long
 	Isolates int           `json:"isolates"`
-	Drift    bool          `json:"drift,omitempty"` // clocks run apart
+	Drift    bool          `json:"drift,omitempty"` // clocks drift apart
 	Cut      bool          `json:"cut,omitempty"`   // isolates cut off work 30 seconds after the response
 	Projects []projectPlan `json:"projects"`
 	Keys     []keyPlan     `json:"keys"`
@@ -38,7 +38,7 @@ type faults struct {
 
 func (f faults) any() bool { return f != faults{} }
 
-// scope is where all projects' responses are cached.
+// scope returns the cache scope of all projects.
 func (p *plan) scope() doc.CacheScope {
 	if p.Seed%2 == 0 {
 		return doc.CacheGlobal
@@ -67,7 +67,7 @@ type keyPlan struct {
 // item is something that happens at a time after the start.
 type item struct {
 	At      uint64 `json:"at"`
-	Do      string `json:"do"` // ask, kill, jump, kv, or an operator's change (see operator)
+	Do      string `json:"do"` // ask, kill, cut, jump, kv, or an operator's change (see operator)
 	Seed    uint64 `json:"seed,omitempty"`
 	Key     int    `json:"key,omitempty"`
 	Isolate int    `json:"isolate,omitempty"`

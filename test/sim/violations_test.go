@@ -40,7 +40,7 @@ func (x *exchange) governed() bool { return x.w.plan.Projects[x.project.number].
 // violationCounts counts the violations that a meter has stored.
 type violationCounts struct {
 	stored   map[string]uint64 // by rule
-	requests map[string]bool   // IDs of admitted requests with violations, and the same with their rules
+	requests map[string]bool   // the ID of each admitted request with violations, and the ID with each of their rules
 }
 
 // noteViolations records violations that a meter stores.
