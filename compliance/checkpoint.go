@@ -82,7 +82,7 @@ type SigningKey struct{ private ed25519.PrivateKey }
 // EnvSigningKey is the control plane's variable with its signing keys.
 const EnvSigningKey = "POSTERN_SIGNING_KEY"
 
-// ParseSigningKeys reads EnvSigningKey: seeds of 32 bytes in base64, separated by commas. The first one signs; the
+// ParseSigningKeys reads EnvSigningKey: seeds of 32 bytes in base64, separated by commas. The first key signs. The
 // others are former keys, whose public halves verify older checkpoints. The error never contains a key.
 func ParseSigningKeys(text string) (keys []SigningKey, err error) {
 	if text == "" {

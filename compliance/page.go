@@ -87,7 +87,7 @@ func (h *Header) verify(keys []PublicKey) error {
 }
 
 // verifySignature checks a signature with the key that has the given ID. The same bytes can be written in Base64 in
-// several ways, of which only the usual one is valid.
+// several ways. Only the standard encoding is valid.
 func verifySignature(keys []PublicKey, keyID, value string, text []byte) error {
 	signature, err := base64.StdEncoding.DecodeString(value)
 	for _, k := range keys {

@@ -271,7 +271,7 @@ func TestMemoryStaysConstant(t *testing.T) {
 	}
 }
 
-// TestTrapFailsOneCall: a trap fails only its own exchange; the next exchange succeeds.
+// TestTrapFailsOneCall: a trap fails only its own exchange. The next exchange succeeds.
 func TestTrapFailsOneCall(t *testing.T) {
 	w := newWasm(t)
 	x := newWorld(w)

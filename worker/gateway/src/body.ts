@@ -25,7 +25,7 @@ interface ReadResult {
 /** The body of the caller's request. */
 export class RequestBody {
   private readonly request: Request
-  // Settled when the body has been read; undefined if no read is in progress.
+  // Settles when the body has been read. It is undefined if no read is in progress.
   private reading: Promise<void> | undefined
 
   constructor(request: Request) {

@@ -152,7 +152,7 @@ export class Flights {
 /** An exchange's role in a flight: leader or follower. */
 export class Seat {
   private read = 0
-  // The buffer that a leader publishes; 0: none.
+  // The buffer that a leader publishes, or 0 if there is none.
   private buffer = 0
   private timer: number | null = null
   private readonly flights: Flights

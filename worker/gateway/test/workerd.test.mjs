@@ -6,7 +6,7 @@ import { stubWorker } from './stubworker.mjs'
 
 const SIZE = 1 << 20
 
-// The stub core; the path selects its actions.
+// The stub core, whose actions depend on the path.
 const worker = `
 import { ACTION_CANCEL, ACTION_READ_BODY, ACTION_RESPOND, Action, EVENT_BODY, EVENT_REQUEST, NO_BYTES } from '../src/abi.ts'
 import { serve } from '../src/host.ts'
