@@ -1,5 +1,5 @@
 // Writes the figures in docs/project/performance.md and README.md from bench/results.json. With --keep, it first
-// replaces these results with those of the last `make bench`.
+// replaces that file with the results of the last `make bench`.
 import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { tables } from './lib/markdown.mjs'

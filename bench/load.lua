@@ -1,7 +1,7 @@
--- The load: POST /api/ai/complete. Arguments: the keys, separated by commas and used in turn, "unique" or "same", a name for
--- the round, so that no round repeats another's prompts, and optionally another path, whose body is OpenAI's, and more
--- headers as name=value, separated by semicolons. Prints one line of JSON: errors of every kind, and failed, the responses
--- with an error status among the requests.
+-- The load: POST /api/ai/complete. The arguments are the keys, separated by commas and used in turn; "unique" or "same"; a
+-- name for the round, so that no round repeats another's prompts; and optionally another path, whose body is OpenAI's, and
+-- more headers as name=value, separated by semicolons. It prints one line of JSON. In it, "errors" counts errors of every
+-- kind, and "failed" only responses with an error status.
 local keys, mode, round, path, sent = {}, "", "", "/api/ai/complete", 0
 local choice = '"quality":"balanced"'
 

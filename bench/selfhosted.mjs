@@ -82,7 +82,7 @@ async function streaming(postern, proxy, portkey) {
   for (const [i, name] of ['the reverse proxy', 'Portkey'].entries()) {
     const of = (results, field, unit) => {
       const value = median(results.map((r) => r[field]))
-      return value > 0 ? unit(value) : 'none' // a peer's, if every stream failed
+      return value > 0 ? unit(value) : 'none' // a peer, if all its streams failed
     }
     const value = (field) => ratio(ours, theirs[i], (r) => r[field])
     const note = { note: errorNote('baseline', theirs[i]) }

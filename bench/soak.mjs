@@ -1,6 +1,6 @@
-// make soak: sends requests and streams to `postern serve` and prints the server's memory before, right after, and
-// during the minute that follows. The exit code is nonzero if a request fails, or if the memory afterwards is more
-// than a fifth above the memory before.
+// make soak: sends requests and streams to `postern serve` and prints the server's memory before them, right after
+// them, and during the minute that follows. The exit code is nonzero if a request fails, or if the memory afterwards
+// is more than a fifth above the memory before.
 //
 // SOAK_REQUESTS (default 20000) and SOAK_STREAMS (default 2000) are the minimum number of each. With SOAK_CACHE=on,
 // responses are cached, which fills the memory cache. 16 MiB of keys and values, and the lists that order them, may

@@ -94,7 +94,7 @@ func TestCacheIsIsolated(t *testing.T) {
 			"evict": func(*rapid.T) {
 				local.host.Wait()
 				local.host.Evict()
-				clear(stored) // in the scope colo, the cache is the memory of the process
+				clear(stored) // with the scope colo, the cache is in the process's memory
 			},
 		})
 	})

@@ -24,10 +24,10 @@ func deployment(upstream *Upstream) map[string]string {
 }
 
 // lanes is the number of servers of each host that run scenarios in parallel. A scenario spends most of its time
-// actually waiting.
+// waiting.
 const lanes = 3
 
-// runAll runs all scenarios on a host. start starts one of its servers.
+// runAll runs all scenarios on a host. start starts one of the host's servers.
 func runAll(t *testing.T, start func(*testing.T, *Upstream) *Runner) {
 	runSome(t, start, func(*Scenario) bool { return true })
 }
@@ -100,9 +100,9 @@ func newUpstream(t *testing.T) *Upstream {
 	return upstream
 }
 
-// undescribed reports whether docs/openapi.yaml cannot describe a response. This applies to errors outside /api
-// without an operation (which have the shapes of other APIs), model names with slashes, and the dashboard's pages.
-// The scenarios check these themselves.
+// undescribed reports whether docs/openapi.yaml cannot describe a response. It cannot describe errors of paths
+// outside /api that have no operation (their bodies have the shapes of other APIs), model names with slashes, and the
+// dashboard's pages. The scenarios check these themselves.
 func undescribed(request *http.Request, response *http.Response) bool {
 	path, status := request.URL.Path, response.StatusCode
 	if (strings.HasPrefix(path, "/dashboard") || strings.HasPrefix(path, "/docs")) && response.Header.Get("Content-Security-Policy") != "" {
@@ -139,7 +139,8 @@ func runnerOf(t *testing.T, upstream *Upstream, local *Local, err error) *Runner
 	return &Runner{URL: local.URL, ControlURL: local.ControlURL, Client: newClient(), Upstream: upstream, Native: true}
 }
 
-// newClient returns a client with its own connections, because a server's restart closes those of its client.
+// newClient returns a client with its own connections, because restarting a server closes the connections of its
+// client.
 func newClient() *http.Client { return &http.Client{Transport: &http.Transport{}} }
 
 func TestNative(t *testing.T) { runAll(t, newNative) }

@@ -11,7 +11,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// statuses runs "statuses 200=10 429=190": the statuses of the last burst.
+// statuses runs "statuses 200=10 429=190": it checks how many responses of the last burst had each status.
 func (x *run) statuses(s Step) error {
 	got := map[string]int{}
 	for _, r := range x.batch {
@@ -27,8 +27,8 @@ func (x *run) statuses(s Step) error {
 	return nil
 }
 
-// upstreamSaw runs "upstream-saw N": the number of requests that the upstream received. The block checks the last
-// one, with the assertions of expect.
+// upstreamSaw runs "upstream-saw N": it checks the number of requests that the upstream received. The block checks
+// the last of these requests, with the assertions of expect.
 func (x *run) upstreamSaw(s Step) error {
 	seen := x.Upstream.Seen()
 	want, err := strconv.Atoi(s.Args[0])
@@ -47,7 +47,8 @@ func (x *run) upstreamSaw(s Step) error {
 // abortTimeout is the time within which an aborted upstream request must end.
 const abortTimeout = time.Second
 
-// upstreamLeft runs "upstream-left N": N upstream requests were aborted before the end of their responses.
+// upstreamLeft runs "upstream-left N": it checks that N upstream requests were aborted before the end of their
+// responses.
 func (x *run) upstreamLeft(s Step) error {
 	want, err := strconv.Atoi(s.Args[0])
 	if err != nil {

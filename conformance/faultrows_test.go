@@ -248,7 +248,8 @@ func brokenBy(kind string, f failure) func(*fixture) {
 	}
 }
 
-// wrongType tests a 200 with an invalid response. A stream has sent nothing yet, so it falls back.
+// wrongType tests a 200 with an invalid response. A stream has sent nothing yet, so the request falls back to the
+// next target.
 func wrongType(kind string) func(*fixture) {
 	return func(c *fixture) {
 		c.queue(Behavior{Kind: kind}, 1)

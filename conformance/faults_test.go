@@ -413,7 +413,7 @@ const (
 	secondCost = 0.002
 )
 
-// wantBooked checks that the ledger has exactly these numbers of good responses from the targets.
+// wantBooked checks that the ledger has exactly the given numbers of good responses from the two targets.
 func (c *fixture) wantBooked(first, second int) {
 	c.Helper()
 	u := c.usage()

@@ -65,7 +65,7 @@ func TestFiguresAgree(t *testing.T) {
 			step = m.upstream + "\n" + step
 		}
 		before := c.stat("rowsWritten")
-		c.local.naps.Store(m.requests == flood) // otherwise the counts are reported more often than every five seconds
+		c.local.naps.Store(m.requests == flood) // with shortened naps, the counts would be reported more often than every five seconds
 		c.script("burst of "+m.cause, "== one\n"+step)
 		rows = c.stat("rowsWritten") - before // after the loop, this is the count of the last burst
 		project := map[string]string{"poor": "broke", "other": "friends"}[m.key]
@@ -122,7 +122,8 @@ func (c *fixture) get(path string) gjson.Result {
 	return gjson.ParseBytes(got.body)
 }
 
-// agrees compares the causes of a report's totals, the sums of its rows and those of its table.
+// agrees compares the causes in a report's totals, the sum of its rows, and the sum of its table with the expected
+// numbers.
 func (c *fixture) agrees(project, query string, causes map[string]int) {
 	c.Helper()
 	path := "/api/admin/projects/" + c.run.names[project] + "/usage?" + query
@@ -164,7 +165,7 @@ func (c *fixture) agrees(project, query string, causes map[string]int) {
 	}
 }
 
-// groups compares the requests of each group.
+// groups compares each group's number of requests with the expected one.
 func (c *fixture) groups(project, query, name string, want map[string]int) {
 	c.Helper()
 	report := c.get("/api/admin/projects/" + c.run.names[project] + "/usage?" + query)

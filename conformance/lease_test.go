@@ -13,8 +13,8 @@ import (
 	"github.com/postern-ai/postern/host"
 )
 
-// leaseHosts runs a test on each host with the machine's clock, because leases end after a time. Such tests run
-// alone, before the parallel ones.
+// leaseHosts runs a test on each host with the machine's clock, because leases end after a certain time. Such tests
+// run alone, before the parallel ones.
 func leaseHosts(t *testing.T, test func(*testing.T, *fixture)) {
 	local := func(name string, start func(*Upstream) (*Local, error)) {
 		t.Run(name, func(t *testing.T) {
@@ -59,7 +59,7 @@ type storm struct {
 var members = [2]string{`"model":"gpt-5.4","max_tokens":100`, `"model":"gpt-5.4","max_tokens":100,"stream":true`}
 
 // rage makes callers send requests with a key. Each caller sends its next request after the response to the last one.
-// All together send at most most requests.
+// Together they send no more than most requests.
 func (c *fixture) rage(key string, callers, most int) *storm {
 	s := &storm{c: c, count: map[int]int{}, begun: map[int][]time.Time{}}
 	for range callers {
@@ -94,8 +94,8 @@ func (s *storm) statuses() map[int]int {
 	return s.count
 }
 
-// TestBudgetOfLeases repeatedly sends 500 requests at once, streaming and non-streaming, until a dollar is spent. It
-// is never overspent, and no request is refused as long as its reservation fits into the rest.
+// TestBudgetOfLeases repeatedly sends 500 requests at once, streaming and non-streaming, until a dollar is spent. The
+// budget is never overspent, and no request is refused as long as the remaining budget covers its reservation.
 func TestBudgetOfLeases(t *testing.T) {
 	leaseHosts(t, func(t *testing.T, c *fixture) {
 		c.do("routing headMs=40000 firstByteMs=40000 idleMs=40000 totalMs=60000", "project site plan=unlimited budget=1", "key live site")
@@ -163,8 +163,9 @@ func TestDeactivationUnderLoad(t *testing.T) {
 	})
 }
 
-// TestHotKeyNeedsFewCalls counts the object calls of a hot key. Their number depends on the time, because a lease is
-// reported and renewed at intervals, more than on the requests. Without leases, each request would make two calls.
+// TestHotKeyNeedsFewCalls counts the object calls of a hot key. Their number depends more on the elapsed time than on
+// the requests, because a lease is reported and renewed at intervals. Without leases, each request would make two
+// calls.
 func TestHotKeyNeedsFewCalls(t *testing.T) {
 	leaseHosts(t, func(t *testing.T, c *fixture) {
 		c.do("project site plan=unlimited budget=1000", "key live site", "stats reset")

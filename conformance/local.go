@@ -42,7 +42,7 @@ type Local struct {
 	env      map[string]string // the deployment's
 	now      atomic.Uint64
 	wall     atomic.Bool    // use the machine's clock
-	naps     atomic.Bool    // keepers sleep for their full time
+	naps     atomic.Bool    // the keepers' sleep is not shortened
 	proxies  []netip.Prefix // trusted to report the client's address
 	listener *relay
 	commands *httptest.Server
@@ -295,7 +295,7 @@ func (o objectsOf) Call(ctx context.Context, class abi.Class, name, region strin
 		return nil, errors.Join(host.ErrUnavailable, errInjected)
 	case "overloaded":
 		return nil, host.ErrOverloaded
-	case "slow": // lets other calls run between the steps of a request
+	case "slow": // so that other calls run between the steps of a request
 		time.Sleep(slowCall)
 	case "lost":
 		_, _ = o.Objects.Call(ctx, class, name, region, command)

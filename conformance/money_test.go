@@ -98,9 +98,9 @@ func (c *fixture) stat(name string) int64 {
 	return gjson.GetBytes(got, name).Int()
 }
 
-// TestBurstsFillTheBudget checks a burst of non-streaming requests on one key. Exactly as many get 200 as the budget
-// covers reservations for. The others get 402, never 503. "Hello 0000" is at most 20 tokens with its message
-// overhead.
+// TestBurstsFillTheBudget checks a burst of non-streaming requests on one key. The number of requests that get 200 is
+// exactly the number of reservations that the budget covers. The others get 402, never 503. With its message
+// overhead, "Hello 0000" has at most 20 tokens.
 func TestBurstsFillTheBudget(t *testing.T) {
 	t.Parallel()
 	upstream := NewUpstream()
@@ -132,7 +132,7 @@ func TestBurstsFillTheBudget(t *testing.T) {
 	}
 }
 
-// TestBurstOverKeys does the same with ten keys of a project, which recall slices from each other.
+// TestBurstOverKeys sends such a burst with ten keys of a project, which recall slices from each other.
 func TestBurstOverKeys(t *testing.T) {
 	t.Parallel()
 	upstream := NewUpstream()
@@ -248,7 +248,8 @@ func (n *maxTokensProvider) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 // TestBudgetIsNotExceeded sends simultaneous non-streaming requests without max tokens to a provider that uses all
-// allowed tokens. Together they must not cost more than the budget plus the underestimate of their prompts.
+// allowed tokens. Together they must not cost more than the budget plus the amount by which their prompts were
+// underestimated.
 func TestBudgetIsNotExceeded(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

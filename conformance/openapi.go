@@ -186,7 +186,7 @@ func pointer(segments ...string) string {
 	return text
 }
 
-// at returns the object at a JSON pointer, after following references, with its own pointer.
+// at follows references and returns the object at a JSON pointer, with the pointer at which it was found.
 func (c *Contract) at(place string) (map[string]any, string, error) {
 	var here any = c.document
 	for segment := range strings.SplitSeq(place[1:], "/") {

@@ -48,7 +48,7 @@ func newLocalOnPostgres(t *testing.T, upstream *Upstream, makeStore func(store.C
 	return local
 }
 
-// TestPostgres runs the scenarios that two replicas cannot pass.
+// TestPostgres runs the scenarios that need a single process. TestReplicas runs the others.
 func TestPostgres(t *testing.T) {
 	runSome(t, func(t *testing.T, upstream *Upstream) *Runner {
 		server := pgtest.Shared(t)

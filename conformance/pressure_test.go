@@ -30,7 +30,7 @@ func TestParallelFailures(t *testing.T) {
 		upstream.Release()
 		w.want(map[int]int{502: n})
 	}
-	// next returns the attempts of a request to a route with two targets.
+	// next sends a request to a route with two targets and returns its attempts.
 	next := func(round int) string {
 		t.Helper()
 		got, err := c.run.do(c.completion("live", `"model":"balanced","max_tokens":10`, round))

@@ -76,7 +76,8 @@ func (r *replicas) accept() {
 	}
 }
 
-// command sends a test command to both replicas. Before each one, the other replica's work in progress has to end.
+// command sends a test command to both replicas. Before a reset or a change of the clock, it waits for the work in
+// progress on both, unless the change allows requests in flight.
 func (r *replicas) command(w http.ResponseWriter, request *http.Request) {
 	body, _ := io.ReadAll(request.Body)
 	path := request.URL.Path
@@ -87,7 +88,7 @@ func (r *replicas) command(w http.ResponseWriter, request *http.Request) {
 		}
 	}
 	if path == "/__test/reset" {
-		r.next.Store(0) // each connection goes to the same replica every time
+		r.next.Store(0) // so that the n-th connection of a scenario always goes to the same replica
 	}
 	answers, err := r.both(request.Method, path, body)
 	switch {
@@ -170,7 +171,7 @@ var aboutOneProcess = []string{
 	"the catalog and the providers",
 	"a target rests after three failures in a row",
 	"a circuit that failures on one API open is open for the other",
-	"a tier falls back across APIs: translated, forwarded, translated", // and a target rests in between
+	"a tier falls back across APIs: translated, forwarded, translated", // a target rests in between
 	"a target that fails after its rest rests again; a success resets its count",
 	"a resting target is called if no other is left",
 	"Retry-After as a distant date: the next target, or an error with the time",
@@ -178,8 +179,8 @@ var aboutOneProcess = []string{
 	"a cached response that another isolate finds in KV is not served after a change, although KV has the old record",
 }
 
-// needsOneProcess reports whether a scenario is about the memory of one process. Either it is listed, or it expects a
-// cache hit or followers of a request, which the scope colo keeps in memory.
+// needsOneProcess reports whether a scenario is about the memory of one process. It is if it is listed, or if it
+// expects a cache hit or followers of a request, because flights, and the cache with the scope colo, are in memory.
 func needsOneProcess(s *Scenario) bool {
 	text := fmt.Sprintf("%+v", s.Steps)
 	return slices.Contains(aboutOneProcess, s.Name) || strings.HasSuffix(s.File, "flights.txt") || strings.Contains(text, "hit") || strings.Contains(text, "followers") ||

@@ -21,8 +21,8 @@ type request struct {
 	release            bool // release the upstream when the response body has begun
 }
 
-// addressHeaders set the client's address. The first does it as the platform does for workerd, the second as a
-// trusted proxy does for the other hosts.
+// addressHeaders set the client's address. The first is the header that the platform sets, for workerd. The second is
+// the one that a trusted proxy sets, for the other hosts.
 var addressHeaders = []string{"cf-connecting-ip", "x-forwarded-for"}
 
 func (x *run) request(s Step, args []string) request {
@@ -60,8 +60,8 @@ func (x *run) request(s Step, args []string) request {
 	return r
 }
 
-// padded replaces PAD with as many x characters as the option "pad" specifies. Pad before expand, because a random
-// key may contain "PAD".
+// padded replaces PAD with as many x characters as the option "pad" specifies. It must run before expand, because a
+// random key may contain "PAD".
 func padded(s Step, body string) string {
 	size, _ := strconv.Atoi(s.Options["pad"])
 	return strings.Replace(body, "PAD", strings.Repeat("x", size), 1)

@@ -89,8 +89,8 @@ func (x *run) moveClock(to time.Time, s Step) error {
 	return x.control("clock", map[string]any{"nowMs": to.UnixMilli(), "inFlight": inFlight})
 }
 
-// fault runs "fault [kv=down|frozen] [colo=on|down] [deliveries=down] [CLASS=down|overloaded|slow|lost]…". Parts
-// without a fault then work again.
+// fault runs "fault [kv=down|frozen] [colo=on|down] [deliveries=down] [CLASS=down|overloaded|slow|lost]…". Every part
+// that is not named works again.
 func (x *run) fault(s Step) error {
 	objects := map[string]string{"KeyMeter": "ok", "Ledger": "ok", "Directory": "ok"}
 	body := map[string]any{"kv": "ok", "colo": "off", "deliveries": "ok", "objects": objects}

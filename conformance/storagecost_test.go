@@ -147,8 +147,8 @@ func fixtureAt(t *testing.T, r *Runner) *fixture {
 type measuredKind struct {
 	name string
 	step func(i int) string // a scenario
-	// flood returns a scenario with n simultaneous requests, one of which keeps the others' counts. If nil, requests
-	// are sent one after another.
+	// flood returns a scenario with n simultaneous requests, one of which keeps the others' counts. If it is nil,
+	// requests are sent one after another.
 	flood func(n int) string
 }
 
@@ -175,7 +175,7 @@ func (c *fixture) measure(n int, start func(), report func(kind string)) {
 		c.do("advance 60s") // includes the summary of the previous kind
 		start()
 		if kind.flood != nil {
-			c.local.naps.Store(true) // otherwise the counts are reported more often than every five seconds
+			c.local.naps.Store(true) // with shortened naps, the counts would be reported more often than every five seconds
 			c.script(kind.name, kind.flood(n))
 			c.local.naps.Store(false)
 		}

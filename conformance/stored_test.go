@@ -21,7 +21,8 @@ import (
 	"github.com/postern-ai/postern/test/pgtest"
 )
 
-// writeStored creates the stored states. testdata/stored/README.md says with which version.
+// writeStored makes TestWriteStored create the stored states. testdata/stored/README.md names the commit that created
+// them.
 var writeStored = flag.Bool("write-stored", false, "write testdata/stored with this version")
 
 const storedFolder = "../testdata/stored"

@@ -11,7 +11,7 @@ import (
 )
 
 // reportMs replaces the time that the keeper of a key's entry sleeps while the clock is virtual, because settle waits
-// for it in real time.
+// for the keeper in real time.
 const reportMs = 20
 
 // timedEngine is an engine that counts the timers that exchanges start and shortens keepers' timers.

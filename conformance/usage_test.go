@@ -81,7 +81,7 @@ var wireFormats = []wireFormat{
 	{"embeddings", "/v1/embeddings", `{"model":"vectors","input":"%s"`, "prompt_tokens", "", "", false},
 }
 
-// invalidCounts are invalid token counts; "" removes the field.
+// invalidCounts are invalid token counts. "" means that the field is missing.
 var invalidCounts = []string{"-1", "-9223372036854775808", "1000000001", "18446744073709551615", "1e300", "0.5", "99.5", `"50"`, `""`, "null", "true", "[]", "[100]", `{"n":1}`, "0", ""}
 
 // replacing replaces the number in a field with a value.
@@ -186,7 +186,7 @@ func TestLargeUsageIsAccepted(t *testing.T) {
 				l.change = func(b []byte) []byte {
 					return replacing(s.prompt, "1000000000")(replacing(s.completion, "1000000000")(b))
 				}
-				want := 300_000.0 // a billion of each: 1,000 and 2,000 dollars
+				want := 300_000.0 // a billion tokens of each kind cost 1,000 and 2,000 dollars
 				if s.completion == "" {
 					want = 100_000
 				}

@@ -190,7 +190,7 @@ func TestLargeBurst(t *testing.T) {
 	}
 }
 
-// TestIdleSlices: when keys hold the entire budget in idle slices, another key still gets it.
+// TestIdleSlices: when keys hold the entire budget in idle slices, another key can still get it.
 func TestIdleSlices(t *testing.T) {
 	for _, n := range []int{1, 31, 32, 33, 200, 1001, 1500} {
 		p := newConcurrentSim(t, 1, money.Dollar*money.Pico(n)/10, n+2)
@@ -231,7 +231,7 @@ func TestHopelessRequestTakesOneGrantCall(t *testing.T) {
 	}
 }
 
-// TestPartialReservation: a request that accepts a smaller reservation gets the rest of the budget.
+// TestPartialReservation: a request for which a smaller reservation suffices gets the rest of the budget.
 func TestPartialReservation(t *testing.T) {
 	for seed := range uint64(20) {
 		p := newConcurrentSim(t, seed, 10*money.Dollar, 3)

@@ -33,7 +33,7 @@ func lastResortOf(f fault.Fault) lastResort {
 	return r
 }
 
-// TestLastResortFile: the Workers contain copies of two rows of the fault table for the case that their module does
+// TestLastResortFile: the Workers contain copies of two rows of the fault table, which they use if their module does
 // not run. The Workers' tests compare the copies with this file.
 func TestLastResortFile(t *testing.T) {
 	rows := map[string]lastResort{"internal": lastResortOf(fault.Internal), "unavailable": lastResortOf(fault.Unavailable)}

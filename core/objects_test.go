@@ -118,7 +118,8 @@ func TestGrantOutlivesRefusal(t *testing.T) {
 	s.mustAdmit("meter1", keymeter.ModeReserve, money.Dollar/2)
 }
 
-// TestGrantOutlivesDeactivation checks the same for a key that is deactivated after the grant.
+// TestGrantOutlivesDeactivation: if a key is deactivated after a slice was granted for its request, the slice stays
+// available to the project's other keys.
 func TestGrantOutlivesDeactivation(t *testing.T) {
 	s := newFixture(t, "wide")
 	a := s.newAdmit(keymeter.ModeReserve, money.Dollar*9/10)

@@ -38,7 +38,7 @@ func (k *key) active() bool { return k.newest().Status == doc.Active }
 type admission struct {
 	realMs uint64
 	jumps  int    // the number of forward clock jumps before the admission
-	day    uint64 // the largest day that the meter had seen
+	day    uint64 // the latest day that the meter had seen
 }
 
 // phase is the state of an exchange.
@@ -118,7 +118,7 @@ func (m *model) meterNames() []string {
 	return names
 }
 
-// minAmount is the smallest reservation that the request accepts.
+// minAmount is the smallest reservation that suffices for the request.
 func (x *exchange) minAmount() money.Pico {
 	if x.admit.LeastPico == 0 {
 		return x.admit.AmountPico

@@ -4,7 +4,7 @@ import { relative } from 'node:path'
 import { gzipSync } from 'node:zlib'
 
 const [path, limit] = process.argv.slice(2)
-const file = relative('', path).replace(/\.new(?=\/|$)/, '') // the name that a successful build gives it
+const file = relative('', path).replace(/\.new(?=\/|$)/, '') // the name of the file after a successful build
 const binary = readFileSync(path)
 const excess = gzipSync(binary, { level: 9 }).length - Number(limit)
 console.error(`${file}: ${binary.length} bytes, ${excess + Number(limit)} gzipped of at most ${limit}`)

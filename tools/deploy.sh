@@ -53,7 +53,7 @@ if [ $control = yes ] && [ $gateway = yes ]; then
 else
   namespace=
   [ $gateway = yes ] || namespace=$(kv_namespace)
-  # In the same folder as wrangler.toml, because paths in it are relative.
+  # The file has to be in the same folder as wrangler.toml, because its paths are relative.
   trap 'rm -f wrangler.first.toml' EXIT
   tools/first-config.sh "$namespace" >wrangler.first.toml
   step 'the gateway, without its binding to the control Worker' wrangler deploy -c wrangler.first.toml

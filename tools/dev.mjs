@@ -21,7 +21,7 @@ import { listenError, portFree, Wrangler } from './dev/wrangler.mjs'
 
 const RESTARTS = 3
 const RESTARTS_WITHIN_MS = 600_000
-const LOST_STOP_TIMEOUT_MS = 1_000 // short, because wrangler would wait for the workerd that exited
+const LOST_STOP_TIMEOUT_MS = 1_000 // short, because wrangler would wait for a workerd that has already exited
 
 /** A run of `make dev`, which restarts wrangler when it fails. */
 class Session {
@@ -91,7 +91,7 @@ async function failing(ended) {
   throw new Error('wrangler exited')
 }
 
-/** Throws the problem, without the requests that ran into it. */
+/** Returns a function that throws a problem of the configuration and drops the output of the requests that met it. */
 function misconfiguration(output) {
   return (problem) => {
     output.drop()

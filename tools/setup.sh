@@ -186,7 +186,7 @@ setup_clients() {
   cp clients/examples/package-lock.json "$stamp"
 }
 
-# Codex and Claude Code, with which the gateway is tested. Without npm, `make test` fails.
+# Codex and Claude Code, with which the gateway is tested. They are installed from npm.
 setup_agents() {
   command -v npm >/dev/null || apt_install npm
   node test/agents/install.mjs codex claude

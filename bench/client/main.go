@@ -39,7 +39,7 @@ type result struct {
 type summary struct {
 	Requests int     `json:"requests"`
 	Errors   int     `json:"errors"`
-	Failed   int     `json:"failed"` // the same under load.lua's name
+	Failed   int     `json:"failed"` // the same number, under the name that load.lua prints
 	Seconds  float64 `json:"seconds"`
 	P50      float64 `json:"p50ms"`
 	P99      float64 `json:"p99ms"`
@@ -108,8 +108,8 @@ func send(client *http.Client, i int, due time.Time) (r result) {
 	return r
 }
 
-// summarize returns the summary, or the problem that invalidates a run: a failure of a server that is not a peer. If
-// every request to a peer failed, the latencies are 0.
+// summarize returns the summary. A failed request invalidates the run unless the server is a peer, and problem then
+// describes it. If every request to a peer failed, the latencies are 0.
 func summarize(results []result, took time.Duration) (s summary, problem string) {
 	s.Requests, s.Seconds = len(results), took.Seconds()
 	var served []result

@@ -1,7 +1,7 @@
 // Command colo is the benchmark's data center cache: the service that workerd's Cache API calls. It prints its port.
 //
 // workerd sends GET to match and PUT to store. The body of a PUT is an HTTP/1.1 response with its head
-// (github.com/cloudflare/workerd, src/workerd/api/cache.c++). GET /count returns the number of both as JSON.
+// (github.com/cloudflare/workerd, src/workerd/api/cache.c++). GET /count returns the number of each as JSON.
 package main
 
 import (
@@ -93,7 +93,7 @@ func (c *cache) put(w http.ResponseWriter, r *http.Request, key string) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// lifetime returns max-age. A response without it is not stored.
+// lifetime returns max-age. Without it, a response expires immediately.
 func lifetime(control string) time.Duration {
 	for directive := range strings.SplitSeq(control, ",") {
 		if value, ok := strings.CutPrefix(strings.TrimSpace(directive), "max-age="); ok {

@@ -14,7 +14,7 @@ import (
 	"github.com/postern-ai/postern/core/governor"
 )
 
-// measured are the shortest times of one file, in milliseconds.
+// measured contains the shortest times for one file, in milliseconds.
 type measured struct {
 	ScanMs float64 `json:"scanMs"`
 	HashMs float64 `json:"hashMs"`
@@ -38,7 +38,7 @@ func main() {
 	}
 }
 
-// shortest returns the shortest of many runs, the one that other processes disturb least.
+// shortest returns the time of the shortest of many runs, which is the run that other processes disturbed least.
 func shortest(work func()) float64 {
 	best := time.Hour
 	for deadline := time.Now().Add(300 * time.Millisecond); time.Now().Before(deadline); {

@@ -11,7 +11,7 @@ import (
 	"github.com/postern-ai/postern/core/governor"
 )
 
-// heapNext is the runtime's bump pointer. Each scan starts from the same heap.
+// heapNext is the runtime's bump pointer. scan resets it, so that each scan starts with the same heap.
 //
 //go:extern runtime.heapptr
 var heapNext uintptr

@@ -20,7 +20,7 @@ export async function bundle(name, config) {
   return modules(folder, main, ...files.filter((file) => file !== main && text.includes(`./${file}`)))
 }
 
-// Objects run in the Worker of a service, which by default is the one being configured.
+// The objects run in the Worker of the given service, or of the service that gets the bindings if none is given.
 function bindings(serviceName) {
   const objects = classes.map((className) => ({
     name: bindingNames[className],

@@ -14,7 +14,7 @@ const OBJECT_MS = [5, 50, 150]
 const KV_MS = [30, 120]
 const REQUESTS = QUICK ? 10 : 100
 const HOT_MS = 30 // between requests of a hot key
-const PER_SECOND_MS = 115 // between requests of the default plan, which admits ten in any second
+const PER_SECOND_MS = 115 // between requests on the default plan, which admits ten in any second
 const WARM = 5
 
 const folder = join(BENCH, 'workers')
@@ -50,7 +50,7 @@ async function added({ urls, proxies }, key, objectMs, kvMs, { requests, interva
     const bare = await firstByte(proxies.urls.proxy, {}, prompt)
     const far = await firstByte(proxies.urls['proxy-far'], headers, prompt)
     if (i >= 0) {
-      // Compare consecutive requests, because the load of the machine changes.
+      // Compare consecutive requests, because the machine's load changes.
       more.push(ms - bare)
       beyond.push(ms - far)
     }

@@ -19,14 +19,14 @@ const TEXTS = {
 const ROUND_MS = QUICK ? 50 : 400
 const CPU_LIMIT_MS = 10
 
-/** The text, repeated or cut to a given length. */
+/** The text, repeated or cut to the given length. */
 function filled(text, length) {
   const bytes = Buffer.alloc(length)
   for (let at = 0; at < length; at += text.length) text.copy(bytes, at)
   return bytes
 }
 
-/** The shortest time of many calls, the one that other processes disturb least. */
+/** The time of the shortest of many calls, which is the call that other processes disturbed least. */
 function shortest(work) {
   let best = Number.POSITIVE_INFINITY
   const end = performance.now() + ROUND_MS

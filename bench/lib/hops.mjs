@@ -194,8 +194,8 @@ async function prime(to, project, { primed = 0 }) {
   }
 }
 
-// Enough requests for a key to get a lease. They are counted as work without a request, because one of them may keep
-// renewing the lease. prepare returns their cost up to the start of the case.
+// The number of requests after which a key has a lease. They are counted as work without a request, because one of
+// them may continue to renew the lease. prepare returns their cost up to the start of the case.
 const WARM_UP = 3
 
 async function prepare(to, project, { name, warm }) {

@@ -46,7 +46,7 @@ function judged({ targets, calls, rows, kv, dollars }) {
     ['KV', kv, targets.kv],
     ['$', dollars, targets.dollars],
   ]
-  // Compared as printed.
+  // Compare the figures as they are printed.
   const short = limits.filter(([, value, most]) => Number(value.toFixed(3)) > most).map(([name]) => name)
   return [
     limits.map(([name, , most]) => `${name} ≤ ${most}`).join(', '),

@@ -1,6 +1,6 @@
 // Describes the figures of a run in sentences. Every figure in them comes from the run.
 
-/** The rows of a section whose first column begins with a given text, as objects keyed by column. */
+/** The rows of a section whose first column begins with the given text, as objects keyed by column. */
 function rows({ head, rows }, beginning = '') {
   const named = rows.filter(([name]) => name.startsWith(beginning))
   if (named.length === 0) throw new Error(`the results have no row that begins with ${beginning}`)

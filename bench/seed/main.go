@@ -24,7 +24,7 @@ const (
 	governed = "developer"
 )
 
-// tenant is a project with a number of keys.
+// tenant describes a project and its number of keys.
 type tenant struct {
 	name, plan string
 	keys       int
@@ -60,7 +60,7 @@ type row struct {
 	Value string `json:"value"` // hexadecimal
 }
 
-// seeded is a project with the commands and KV rows of the control plane.
+// seeded is a project with the commands and KV rows with which the control plane would create it.
 type seeded struct {
 	ProjectID string    `json:"projectId"`
 	Keys      []string  `json:"keys"`

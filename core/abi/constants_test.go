@@ -43,7 +43,8 @@ func constants(t *testing.T) map[string]any {
 	return all
 }
 
-// TestConstantsFile: testdata/abi/constants.json has all exported constants. The Workers host is tested against it.
+// TestConstantsFile: testdata/abi/constants.json contains all exported constants. The Workers host is tested against
+// it.
 func TestConstantsFile(t *testing.T) {
 	want, err := json.MarshalIndent(constants(t), "", "  ")
 	if err != nil {

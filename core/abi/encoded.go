@@ -43,7 +43,7 @@ func (f *Fields) Encoded(encoded *[]byte, read func()) {
 	*encoded = start.until(f.r.Buf)
 }
 
-// until reads the bytes before rest, which is the end of the buffer.
+// until reads the bytes before rest, where rest must be the last part of the buffer.
 func (r *Reader) until(rest []byte) []byte {
 	n := max(0, len(r.Buf)-len(rest)) // the reader may have failed
 	v := r.Buf[:n:n]
@@ -60,7 +60,7 @@ func (l *Encoded[T]) Append(most int, added *T, element func(*Fields, *T), takeP
 		takePlace(added, first)
 		l.buf, l.count = r.Buf, l.count-1
 	}
-	w := Writer{Buf: l.buf[:len(l.buf):len(l.buf)]} // the bytes after it do not belong to the list
+	w := Writer{Buf: l.buf[:len(l.buf):len(l.buf)]} // the bytes after l.buf do not belong to the list
 	element(WriteTo(&w), added)
 	l.buf, l.count = w.Buf, l.count+1
 }

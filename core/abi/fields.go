@@ -29,7 +29,8 @@ func (f *Fields) Fail() {
 	}
 }
 
-// More reports whether a reader has bytes left. It is false only at the end of a message from an older version.
+// More reports whether a reader has bytes left. It returns false if the message lacks the fields that follow, like a
+// message from an older version. When writing, it returns true.
 func (f *Fields) More() bool { return f.r == nil || len(f.r.Buf) > 0 }
 
 // Group writes or reads 1 before fields that most messages do not use, or 0 in their place. When writing, used

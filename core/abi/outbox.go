@@ -1,6 +1,7 @@
 package abi
 
-// OutboxKey returns the key of the outbox row with a sequence number. Its fixed width keeps rows in order.
+// OutboxKey returns the key of the outbox row with the given sequence number. Its fixed width keeps the rows in
+// order.
 func OutboxKey(seq uint64) string { return OutboxPrefix + Fixed(seq) }
 
 // Fixed formats a number below 2^48 as twelve hexadecimal digits. The results sort like the numbers.

@@ -84,8 +84,9 @@ func (c Cycle) Bounds(day uint64) (first, end uint64) {
 	return MonthStart(month), MonthStart(month + 1)
 }
 
-// Period is one month, week or day of a budget. Its number only grows. The high bits are the epoch, which is the
-// number of times that the cycle was changed. The cycle and the period's first day follow. 0 means no period.
+// Period is one month, week or day of a budget. A budget's later periods have larger numbers. The high bits are the
+// epoch, which is the number of times that the cycle was changed. The cycle and the period's first day follow. 0
+// means no period.
 type Period uint64
 
 const (

@@ -227,7 +227,7 @@ func TestTools(t *testing.T) {
 		}
 	}
 	perplexity := c.Model("sonar-pro").Provider
-	for name, want := range map[string]struct{ got, price int64 }{ // the most expensive of several prices
+	for name, want := range map[string]struct{ got, price int64 }{ // each has several prices, of which the catalog has the highest
 		"web_search_preview without reasoning":  {c.WireTool("responses", "web_search_preview").Price, 25_000},
 		"a large image of the best quality":     {c.WireTool("responses", "image_generation").Price, 1_000_000},
 		"web_search_options without reasoning":  {c.WireTool("openai", "web_search_options").Price, 25_000},
@@ -270,7 +270,7 @@ func TestAPIs(t *testing.T) {
 	for i := range c.Models {
 		m := &c.Models[i]
 		for _, p := range m.Others {
-			// A vendor's own prices for tools are not those of the format's author.
+			// A provider that uses another vendor's format does not have that vendor's prices for tools.
 			if p.Name != "openai" && (c.Tool(p, "web_search") != nil || c.Tool(p, "code_interpreter") != nil || c.HighestPrice(p, 0) != 0) {
 				t.Errorf("%s has provider tools on %s at another vendor's prices", m.Name, p.Wire)
 			}

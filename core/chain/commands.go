@@ -7,7 +7,7 @@ import (
 )
 
 // Page requests a chain's state and its entries from First on, in order. The reply is limited in bytes, so it may
-// have fewer than Limit entries. It has at least one if there is one.
+// have fewer than Limit entries, but it has at least one if the chain does.
 type Page struct {
 	Project string
 	First   uint64

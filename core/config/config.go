@@ -91,7 +91,8 @@ type Provider struct {
 	// NoTools means that the provider does not have the provider tools of its wire, or has them at other prices.
 	NoTools bool
 	Further []string // wires that it serves in addition to Wire
-	// Home is the provider's main wire, if this is one of its further wires. It determines how the key is sent.
+	// Home is the provider's main wire, which determines how the key is sent. It is set only if Wire is one of the
+	// provider's further wires.
 	Home string
 	// Headers names the CallerHeaders that the provider gets.
 	Headers []string
@@ -123,7 +124,7 @@ func (m *Model) Wires() []string {
 	return wires
 }
 
-// API is an API of this gateway that models are offered on, or a set of them.
+// API is an API of this gateway on which models are offered, or a set of such APIs.
 type API uint8
 
 const (
@@ -174,7 +175,8 @@ type Model struct {
 // for 5 minutes and 1 hour.
 type Prices struct {
 	Input, Cached, Write, Write1h, Output money.Pico
-	// LongAbove is the prompt size in tokens (0: none) above which the Long prices apply to the whole request.
+	// LongAbove is the prompt size in tokens above which the Long prices apply to the whole request. It is 0 if there
+	// are none.
 	LongAbove                                    uint64
 	LongInput, LongCached, LongWrite, LongOutput money.Pico
 }

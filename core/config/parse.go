@@ -20,9 +20,9 @@ type parser struct {
 	problem string
 	source  string   // the name of the catalog being read, for error messages
 	members []string // the fields that the getters of the open objects have read; see object
-	// These lists are parallel to the configuration's lists and contain the parts of a declaration that those do not
-	// keep. References stay names until all catalogs are read, because an overlay may replace the entries that they
-	// name.
+	// These lists are parallel to the configuration's lists and contain the parts of a declaration that the
+	// configuration does not keep. References remain names until all catalogs are read, because an overlay may
+	// replace the entries that they name.
 	declarations   []declaration
 	modelProviders []string
 	modelWires     [][]string

@@ -36,7 +36,7 @@ type Tool struct {
 	Date   string
 }
 
-// Members lists the fields, or the values of a header, that are forwarded to targets with a dialect.
+// Members lists the fields, or the values of a header, that are forwarded to targets with the dialect.
 type Members struct {
 	Dialect string
 	Names   []string
@@ -79,7 +79,7 @@ func (c *Config) HighestPrice(p *Provider, m chat.Meter) (price money.Pico) {
 	return price
 }
 
-// Forwards reports whether a field, or a value of a header, is forwarded to targets with a dialect.
+// Forwards reports whether a field, or a value of a header, is forwarded to targets with the given dialect.
 //
 //go:noinline
 func (c *Config) Forwards(dialect, name string) bool {
@@ -109,7 +109,8 @@ func (m *Model) Factor(term string) (f Factor, known bool) {
 	return m.highest(member), false
 }
 
-// highest returns the highest factor among a field's terms. It is at least 1, which has no term.
+// highest returns the highest factor among a field's terms. If none exceeds 1, it returns a factor of 1 without a
+// term.
 //
 //go:noinline
 func (m *Model) highest(member string) Factor {
@@ -123,7 +124,7 @@ func (m *Model) highest(member string) Factor {
 }
 
 // HighestTerm returns a field's term with the highest factor. It is empty if no term is more expensive than the
-// standard.
+// standard value.
 //
 //go:noinline
 func (m *Model) HighestTerm(member string) string { return m.highest(member).Term }

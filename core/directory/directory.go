@@ -31,8 +31,8 @@ const (
 	MaxWrites = 100
 )
 
-// List requests at most Limit documents whose key starts with Prefix and is greater than After. If Prefix is a
-// complete key, that document comes first.
+// List requests at most Limit documents whose key starts with Prefix and is greater than After. If Prefix is the
+// complete key of a document, that document comes first.
 type List struct {
 	Prefix, After string
 	Limit         uint64
@@ -54,8 +54,8 @@ type Write struct {
 	Event   Event  // if it names a project, Value is also appended to the project's chain
 }
 
-// Commit makes all writes, or none if a version does not match. The deliveries follow, in order and at least once.
-// Republish is a project ID or empty. If it is set, the project's settings are also delivered to all of its keys.
+// Commit makes all writes, or none if a version does not match. The deliveries are then made in order, each at least
+// once. If Republish is set to a project ID, the project's settings are also delivered to all of its keys.
 type Commit struct {
 	Writes     []Write
 	Deliveries []abi.Delivery

@@ -6,7 +6,7 @@ package fault
 type advice struct {
 	meaning string // what the error says
 	cause   string // what leads to it
-	remedy  string // what can be done, which may be named by the error's details
+	remedy  string // what can be done; the error's details may name it
 	wait    Wait
 }
 

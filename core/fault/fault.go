@@ -56,7 +56,8 @@ func (f Fault) Deferred() Fault {
 // ByRecord reports whether a newer record of the key may allow the request after all.
 func (f Fault) ByRecord() bool { return table[f].stage == DeferredByRecord }
 
-// SharedByCode returns the shared fault with the given code, with which a flight has landed.
+// SharedByCode returns the shared fault with the given code. A flight that ends with an error passes this code to its
+// followers.
 func SharedByCode(code []byte) (f Fault, ok bool) {
 	for f := None + 1; f < count; f++ {
 		if f.Shared() && f.Code() == string(code) {

@@ -64,7 +64,7 @@ func deferredIn(n ast.Node) string {
 	return ""
 }
 
-// found adds the names that name finds in the programs below root.
+// found returns the names that the function name finds in the Go files below root, except in tests.
 func found(t *testing.T, root string, name func(ast.Node) string) map[string]bool {
 	t.Helper()
 	into := map[string]bool{}
@@ -88,7 +88,7 @@ func found(t *testing.T, root string, name func(ast.Node) string) map[string]boo
 	return into
 }
 
-// texts returns the contents of the files below the folders that have one of the endings.
+// texts returns the contents of all files below the folders whose names have one of the endings.
 func texts(t *testing.T, endings []string, folders ...string) string {
 	t.Helper()
 	var all strings.Builder

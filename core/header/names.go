@@ -25,11 +25,11 @@ const (
 	Successor     = "x-postern-successor"
 )
 
-// Providers is a header from the gateway to the control plane. It contains an isolate's view of the providers, which
-// is the list of those with credentials and the circuit states of the targets that it has called. The control plane
-// only displays it.
+// Providers is a header from the gateway to the control plane. It contains an isolate's view of the providers: which
+// of them have credentials, and the circuit states of the targets that the isolate has called. The control plane only
+// displays this.
 const Providers = "x-postern-providers"
 
-// Docs is a header from the gateway to the control plane. It is off if this deployment does not serve the
+// Docs is a header from the gateway to the control plane. Its value is "off" if this deployment does not serve the
 // documentation.
 const Docs = "x-postern-docs"

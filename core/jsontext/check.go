@@ -355,8 +355,8 @@ func multibyteLength(b []byte) int {
 	return n
 }
 
-// duplicate reports whether any two keys from index first onward are equal after unescaping. It sets twice to one of
-// them.
+// duplicate reports whether any two keys from index first onward are equal after unescaping. If so, it stores one of
+// the two in twice.
 func (s *scanner) duplicate(first int) bool {
 	keys := s.keys[first:]
 	const few = 12

@@ -280,9 +280,9 @@ func (e *Entry) Windows() []keymeter.Window {
 	return list
 }
 
-// Ask decides whether an exchange that calls the meter asks for a lease. It returns the ID of the lease to extend,
-// random as the ID of a new lease, or 0 for none. An exchange that asks becomes the keeper. changed reports whether
-// the entry has changed.
+// Ask decides whether an exchange that calls the meter asks for a lease. It returns the ID of the lease to extend, or
+// random as the ID of a new lease. If the exchange should not ask, it returns 0. An exchange that asks for a new
+// lease becomes the keeper. changed reports whether the entry has changed.
 func (e *Entry) Ask(now, version, random, exchange uint64) (id uint64, changed bool) {
 	e.tick(now)
 	if e.deniedMs != 0 && e.lastMs < e.deniedMs+deniedMs {
@@ -309,7 +309,7 @@ func (e *Entry) Ask(now, version, random, exchange uint64) (id uint64, changed b
 	return e.id, true
 }
 
-// Asked is the lease that an exchange has asked the meter for along with its admission.
+// Asked is the lease that an exchange has requested from the meter along with its admission.
 type Asked struct {
 	ID      uint64 // of the lease
 	SentMs  uint64 // when the command was sent
@@ -326,7 +326,8 @@ func (e *Entry) Granted(now uint64, asked Asked, l *keymeter.Lease, windows []ke
 	case asked.ID != e.id || l.ID != 0 && l.ID != e.id:
 		return l.ID == 0
 	case l.ID == 0:
-		// The meter may have refused the request, which says nothing about a lease that it granted before.
+		// The meter may have refused the request. Such a refusal does not affect a lease that the meter granted
+		// before.
 		if e.deniedMs = e.lastMs; e.requests == 0 {
 			e.drop()
 		}
@@ -342,7 +343,8 @@ func (e *Entry) Granted(now uint64, asked Asked, l *keymeter.Lease, windows []ke
 	if l.DurationMs > 0 {
 		e.endMs = max(e.endMs, asked.SentMs+l.DurationMs)
 	} else {
-		// An earlier reply with an extension may still arrive, but others may have used its slots by then.
+		// An earlier reply that extends the lease may still arrive, but others may be using the lease's slots by
+		// then.
 		e.endMs, e.closing, e.deniedMs = 0, true, e.lastMs
 	}
 	return true
@@ -356,15 +358,15 @@ func (e *Entry) Unknown(asked uint64) {
 	}
 }
 
-// drop forgets the lease. The meter must have no requests of it in progress.
+// drop forgets the lease. At that point, the meter must not have any of the lease's requests in progress.
 func (e *Entry) drop() {
 	e.id, e.endMs, e.requests, e.taken, e.amountPico, e.usedPico, e.seq, e.woken, e.open = 0, 0, 0, 0, 0, 0, 0, 0, nil
 	e.windows, e.seen, e.extending, e.closing, e.reclose, e.done = nil, 0, false, false, false, done{}
 	e.rest()
 }
 
-// rest ends the keeper's duty if there is nothing to keep. Its exchange stops sleeping, and the next settle needs a
-// new keeper.
+// rest ends the keeper's duty if there is nothing to keep. The keeper's exchange stops sleeping, and the next
+// settlement needs a new keeper.
 func (e *Entry) rest() {
 	if !e.Held() {
 		e.keeper = 0

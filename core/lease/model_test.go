@@ -54,7 +54,7 @@ type world struct {
 	taken    int    // requests that leases have admitted
 }
 
-// isolate is an entry, the isolate's clock, and the exchanges whose keeper timers run.
+// isolate contains an entry, the isolate's clock, and the exchanges whose keeper timers are running.
 type isolate struct {
 	entry  []byte
 	offset uint64

@@ -8,13 +8,14 @@ import (
 const (
 	// TallyMs is the interval of tallies.
 	TallyMs = 5_000
-	// maxTellings is how often a tally is sent to a Ledger that does not accept it. The attempts take about a minute.
+	// maxTellings is the number of times that a tally is sent to a Ledger that does not accept it. The attempts take
+	// about a minute.
 	maxTellings = 12
 	// maxCounts limits the combinations of model, hour and end in a tally. Additional requests are counted without
 	// their models.
 	maxCounts = 64
-	// maxRefusals is how many refusals get a record in each minute. Every failure gets a record if there is room. A
-	// tally has at most maxRecordBytes of records. It is sent early once it has earlyBytes.
+	// maxRefusals is the number of refusals that get a record in each minute. Every failure gets a record if there is
+	// room. A tally has at most maxRecordBytes of records. It is sent early once it has earlyBytes.
 	maxRefusals    = 20
 	maxRecordBytes = 8 << 10
 	earlyBytes     = 5 << 10
@@ -31,7 +32,7 @@ type tally struct {
 	minute   uint64 // since 1970-01-01
 	refusals uint64 // refusals with a record in that minute
 	flight   []byte // the tally that the Ledger has not confirmed; empty: none
-	told     uint64 // how often the tally was sent
+	told     uint64 // the number of times that the tally was sent
 	sentMs   uint64
 }
 
@@ -171,5 +172,5 @@ func (e *Entry) Early(now, exchange uint64) bool {
 	return e.keeper == exchange && now+earlyMs < e.wakesMs
 }
 
-// earlyMs is more than a host's timers can be early.
+// earlyMs is longer than the time by which a host's timers can fire early.
 const earlyMs = 50

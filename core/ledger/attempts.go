@@ -23,9 +23,9 @@ const (
 type Attempts struct {
 	Failed  [Causes]uint64
 	Rescued uint64 // requests that the model served because another target had failed or had an open circuit
-	// Opened is how often a failure opened the model's circuit. Each isolate or process that opens its own circuit
-	// counts once. A failed probe leaves the circuit open and does not count. If a request's settlement is lost, its
-	// count is lost too.
+	// Opened is the number of times that a failure opened the model's circuit. Each isolate or process that opens its
+	// own circuit counts once. A failed probe leaves the circuit open and does not count. If a request's settlement
+	// is lost, its count is lost too.
 	Opened uint64
 }
 
@@ -53,7 +53,7 @@ func (a *Attempts) fields(f *abi.Fields) {
 		f.Fail()
 	}
 	if f.Reading() {
-		for i := range a.Failed { // an older meter added the combined numbers of a settlement
+		for i := range a.Failed { // an older meter added up the combined numbers of settlements
 			a.Opened += a.Failed[i] >> openedShift
 			a.Failed[i] &= 1<<openedShift - 1
 		}

@@ -80,7 +80,7 @@ type Grant struct {
 	LeastPico int64  // the smallest amount that suffices if the budget has no more
 	After     string // GrantReply.Next, set after the meters in that reply were recalled
 	// WantPico is an amount beyond the need, which lets the meter lend from its slice. The Ledger grants it only
-	// while the budget is not scarce. 0: no more than needed.
+	// while the budget is not scarce. If it is 0, the meter gets no more than it needs.
 	WantPico int64
 }
 
@@ -242,8 +242,8 @@ type Report struct {
 }
 
 // ReportReply is the reply to Report. If Flush is set, the caller flushes those meters and repeats the command. If
-// WaitMs is set, another caller's flush is in progress: the caller waits and repeats it with Waited. Otherwise, the
-// reply has the usage.
+// WaitMs is set, another caller's flush is in progress, so the caller waits and repeats the command with Waited.
+// Otherwise, the reply has the usage.
 type ReportReply struct {
 	Flush      []string // names of meters
 	WaitMs     uint64

@@ -135,7 +135,7 @@ func modelEndingsFields(f *abi.Fields, m *modelEndings) {
 	m.Endings.fields(f)
 }
 
-// endsOfRows adds up the rows by day that were read, by model.
+// endsOfRows adds up the daily rows that were read. The sums are by model.
 func (c *call) endsOfRows() (sum endings, err error) {
 	for _, row := range c.in.Rows {
 		if !strings.HasPrefix(row.Key, rowEnds) {
@@ -329,7 +329,8 @@ func (p *endsReport) fields(f *abi.Fields) {
 	p.ReportReply.fields(f)
 }
 
-// DecodeEndsReport decodes the reply to a Report with Ends. The models' usage includes these requests.
+// DecodeEndsReport decodes the reply to a Report with Ends. The models' usage includes the requests that were not
+// served.
 func DecodeEndsReport(data []byte) (p ReportReply, err error) {
 	e := endsReport{ReportReply: &p}
 	if err = abi.DecodeFields(data, e.fields); err != nil {

@@ -281,7 +281,7 @@ func (b *harness) readAllRows() error {
 	return err
 }
 
-// TestUserAgents checks that a request with a user agent is encoded like one without. An older version takes the
+// TestUserAgents checks that a user agent does not change the layout of a request, so that an older version takes the
 // agent for part of the provider's name.
 func TestUserAgents(t *testing.T) {
 	for _, c := range []struct{ provider, agent, text string }{

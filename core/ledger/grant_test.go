@@ -238,7 +238,7 @@ func TestInsufficientBudget(t *testing.T) {
 	less := need("a", 1, 0, 9*money.Dollar)
 	less.LeastPico = 3*money.Dollar + 1
 	b.expectGrant("the smallest sufficient amount is too large", less, exhausted(7*money.Dollar))
-	// The debt of 7 dollars of the meter that spent them is not counted twice.
+	// The meter that spent 7 dollars has a debt of 7 dollars, which is not counted again.
 	b.expectGrant("the debt and more", need("meter", 1, 0, 9*money.Dollar), granted(1, 9*money.Dollar))
 }
 

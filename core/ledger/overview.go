@@ -12,7 +12,7 @@ import (
 //	sh/<day>/<project>   the hours of a day
 //	sd/<day>/<project>   their sum
 //
-// Each summary changes three of them.
+// Most summaries change one row of each kind.
 
 // dayHours is a row "sh/" or "sd/". A row "sd/" has a single element.
 type dayHours struct{ hours []SummaryHour }

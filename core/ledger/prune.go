@@ -8,9 +8,9 @@ import (
 )
 
 // Prune is the command that deletes usage rows and violations from before FirstDay, and hourly rows from before
-// FirstHourDay. Ten-minute rows are merged into daily rows once they are KeepHourDays older than that. Prune deletes
-// a limited number of rows at a time. The reply is the number of rows deleted; the caller repeats the command until
-// it is 0.
+// FirstHourDay. Ten-minute rows are merged into daily rows if they are more than KeepHourDays older than
+// FirstHourDay. Prune deletes a limited number of rows at a time. The reply is the number of rows deleted; the caller
+// repeats the command until it is 0.
 type Prune struct{ FirstDay, FirstHourDay uint64 }
 
 // firstSpan returns the first ten-minute row to keep.

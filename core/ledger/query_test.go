@@ -34,7 +34,7 @@ func (b *harness) expectQuery(q ledger.Query, want ...string) {
 }
 
 // twoKeys returns a ledger with usage of two keys and two models on three days. The number of requests is a different
-// power of two for each.
+// power of two for each combination of key, model and day.
 func twoKeys(t *testing.T) *harness {
 	b := newHarness(t)
 	at := func(day, hour uint64, model string, n int) ledger.Usage {

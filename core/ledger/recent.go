@@ -100,8 +100,8 @@ func firstOf(text string) uint64 {
 // durationMark separates the durations. The names of providers and programs never contain control characters.
 const durationMark = "\x1f"
 
-// Recent is the command that requests batches of recent requests, newest first: at most Limit batches with a Seq below
-// Before (0: from the newest).
+// Recent is the command that requests batches of recent requests, newest first: at most Limit batches with a Seq
+// below Before. If Before is 0, it starts with the newest batch.
 type Recent struct{ Before, Limit uint64 }
 
 // RequestBatch is a batch of requests of one key.
@@ -146,7 +146,7 @@ func (c *call) recent(q *Recent) error {
 // ring replies with rows of a ring buffer, newest first: at most limit rows below the number before, or from the
 // newest if it is 0. It requests them in a second round, because their keys depend on the newest number.
 func (c *call) ring(before, limit, newest, size uint64, key func(seq uint64) string) error {
-	last := min(newest, before-1) // before 0: 0-1 wraps to the largest number
+	last := min(newest, before-1) // if before is 0, before-1 is the largest number
 	oldest := newest - min(newest, size)
 	first := max(oldest, last-min(last, limit))
 	if c.in.Round == 0 && last > first {

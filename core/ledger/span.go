@@ -59,7 +59,7 @@ func timeWithin(hour, now uint64) uint64 {
 	return max(hour*calendar.HourMs, min(now, (hour+1)*calendar.HourMs-1))
 }
 
-// spanRange reads the row to which a report adds the activity of an hour.
+// spanRange returns the range of the row to which a report adds the activity of an hour.
 func spanRange(hour, now uint64) abi.Range {
 	return abi.Range{Start: spanKey(timeWithin(hour, now) / SpanMs)}
 }
@@ -164,7 +164,8 @@ func (of *Activity) noteMock(r *Request) {
 // MockProvider is the name of the built-in provider in the list of recent requests. It serves all requests of development keys.
 const MockProvider = "mock"
 
-// timed reports whether the duration of a listed request belongs to the usage.
+// timed reports whether a listed request's duration counts toward the given usage, which is that of a model in an
+// hour.
 func (q *Request) timed(u *Usage) bool {
 	return q.Model == u.Model && q.Status != 0 && q.AtMs/calendar.HourMs == u.Day*24+u.Hour
 }

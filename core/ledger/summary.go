@@ -80,7 +80,7 @@ type sent struct {
 	atMs uint64
 	hour uint64 // last hour that the summary covered
 	hash uint64 // of its content
-	more bool   // there are hours after hour
+	more bool   // later hours are still due
 }
 
 func (s *sent) fields(f *abi.Fields) {

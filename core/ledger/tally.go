@@ -200,8 +200,8 @@ func (c *call) addRecords(t *Tally, last *tallies) error {
 	return nil
 }
 
-// Records is the command that requests chunks of records, newest first: at most Limit chunks with a Seq below Before (0: from the
-// newest).
+// Records is the command that requests chunks of records, newest first: at most Limit chunks with a Seq below Before.
+// If Before is 0, it starts with the newest chunk.
 type Records struct{ Before, Limit uint64 }
 
 func (*Records) reads() []abi.Range { return []abi.Range{{Start: rowTallies}} }

@@ -7,7 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// Usage is the counters of one day, hour and model.
+// Usage contains the counters of one day, hour and model.
 type Usage struct {
 	Day        uint64 // since 1970-01-01
 	Hour       uint64 // hour of the day; 0 in sums over several hours

@@ -19,7 +19,7 @@ func group(rule string, firstMs, count uint64) ledger.ViolationGroup {
 	}}
 }
 
-// violate reports the meter "meter"'s next batch of violations.
+// violate reports the next batch of violations of the meter "meter".
 func (b *harness) violate(groups ...ledger.ViolationGroup) {
 	b.Helper()
 	b.seq++

@@ -36,8 +36,9 @@ type Target struct {
 // Usable reports whether a request may be sent to the target.
 func (t *Target) Usable() bool { return t.Allowed && t.Ready }
 
-// Targets returns the targets of a name. A tier has the targets of the project's route, or otherwise of the
-// catalog's, in the route's order. A model's only target is itself. An unknown name has no targets.
+// Targets returns the targets of a name. A tier has the targets of the project's route or, if the project has none
+// for it, of the catalog's route, in the route's order. A model's only target is itself. An unknown name has no
+// targets.
 func (v *View) Targets(name string) []Target {
 	s := Select(v.Config, v.Project, v.KeyID, name)
 	return v.SelectedTargets(&s, name)
@@ -83,8 +84,8 @@ func (v *View) usable(name string, wanted func(*config.Model) bool) bool {
 }
 
 // Names calls yield with each usable name in the order of GET /v1/models. The tiers come first, followed by the
-// models, each in the catalog's order. For a tier, m is nil. It leaves out a model with the same name as a tier,
-// because the name refers to the tier.
+// models, each in the catalog's order. For a tier, m is nil. Names leaves out a model with the same name as a tier,
+// because that name refers to the tier.
 func (v *View) Names(yield func(name string, m *config.Model) bool) {
 	for i := range v.Config.Tiers {
 		if name := v.Config.Tiers[i].Name; v.Usable(name) && !yield(name, nil) {

@@ -11,7 +11,7 @@ var pythonDef = regexp.MustCompile(`^( *)(?:async )?def (\w+)`)
 
 // pythonFunctions lists the functions of a Python file. A nested function is part of the outer one.
 func pythonFunctions(f repo.File) (found []place) {
-	indent, open := 0, false // of the last function; open: it may have more lines
+	indent, open := 0, false // the last function's indentation, and whether it may have more lines
 	quoted := false          // in a multi-line string
 	for i, text := range strings.Split(string(f.Text), "\n") {
 		inString := quoted

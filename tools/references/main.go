@@ -160,7 +160,7 @@ func (n names) isTop(name string) bool {
 	return slices.ContainsFunc(n.paths, func(p string) bool { return strings.HasPrefix(p, name+"/") })
 }
 
-// has reports whether a name, written in a file of folder from, matches a file or folder.
+// has reports whether a name in a file of the folder from matches a file or folder.
 func (n names) has(name, from string) bool {
 	name = strings.TrimSuffix(strings.TrimSuffix(name, "/..."), "/")
 	for _, candidate := range []string{path.Clean(name), path.Join(from, name)} {
