@@ -2,7 +2,7 @@
 
 package abi
 
-// Version changes with every change of this wire. Hosts compare it at start.
+// Version changes with every change to the wire. Hosts compare it at startup.
 const Version = 8
 
 // Functions that the core exports: each takes a message and returns one.
@@ -16,8 +16,8 @@ const (
 // LengthBytes is the size of the length before a reply.
 const LengthBytes = 4
 
-// MemoryCeilingBytes is the memory size above which a host replaces an instance: wasm memory never shrinks, and an isolate
-// has 128 MiB.
+// MemoryCeilingBytes is the memory size above which a host replaces an instance, because wasm memory never shrinks and
+// an isolate has 128 MiB.
 const MemoryCeilingBytes = 32 << 20
 
 // AttachedBuffer is the number of the buffer that the host passes to every step as StepInput.Attached.
@@ -27,51 +27,51 @@ const AttachedBuffer = 8
 type EventKind uint8
 
 const (
-	// EventRequest starts the exchange. Headers are those listed in Configured.RequestHeaders and the five
-	// pseudo-headers below. Data is a random seed of SeedBytes, the source of all jitter and weighted choices of
-	// the exchange.
+	// EventRequest starts the exchange. Headers contains the headers listed in Configured.RequestHeaders and the five
+	// pseudo-headers below. Data is a random seed of SeedBytes, the source of all of the exchange's jitter and
+	// weighted choices.
 	EventRequest EventKind = 1
-	// EventBody completes ActionReadBody. Code is an Outcome; Data is the body if Code is OutcomeOK.
+	// EventBody completes ActionReadBody. Code is an Outcome. Data is the body if Code is OutcomeOK.
 	EventBody EventKind = 2
-	// EventSupplied completes ActionSupply, with the buffer as Data, and ActionUnseal, with the plaintext as
-	// Data and an Outcome as Code.
+	// EventSupplied completes ActionSupply, with the buffer's content as Data. It also completes ActionUnseal, with
+	// the plaintext as Data and an Outcome as Code.
 	EventSupplied EventKind = 3
-	// EventStored completes ActionRead and ActionJoin. Code is an Outcome; Data is the value.
+	// EventStored completes ActionRead and ActionJoin. Code is an Outcome, and Data is the value.
 	EventStored EventKind = 4
-	// EventReply completes ActionCall. Code is an Outcome; Data is the object's reply.
+	// EventReply completes ActionCall. Code is an Outcome, and Data is the object's reply.
 	EventReply EventKind = 5
-	// EventResponse completes ActionFetch. Code is the HTTP status; Headers are those listed in
-	// Configured.ResponseHeaders; Data is the whole body, which the host also stores in the fetch's Buffer.
+	// EventResponse completes ActionFetch. Code is the HTTP status. Headers contains the headers listed in
+	// Configured.ResponseHeaders. Data is the whole body, which the host also stores in the fetch's Buffer.
 	EventResponse EventKind = 6
 	// EventFault completes an ActionFetch without a complete response, including during streaming. Code is a Fault.
 	EventFault EventKind = 7
 	// EventTimer completes ActionWait.
 	EventTimer EventKind = 8
-	// EventDisconnect reports that the client disconnected before the end of the response. Hosts may omit it before the
-	// first streamed ActionFetch, and deliver it late, but before the result of a failed fetch: EventFault, or
-	// EventResponse with a status of FailedStatus or more.
+	// EventDisconnect reports that the client disconnected before the end of the response. A host may omit it before
+	// the first streamed ActionFetch. It may also deliver it late, but it must do so before the result of a failed
+	// fetch, which is EventFault or an EventResponse with a status of at least FailedStatus.
 	EventDisconnect EventKind = 9
-	// EventHead is the head of a streamed response: Code and Headers as in EventResponse. The action stays
+	// EventHead is the head of a streamed response. Code and Headers are those of EventResponse. The action remains
 	// outstanding.
 	EventHead EventKind = 10
-	// EventChunk is the next piece of a streamed body, in Data. The action stays outstanding.
+	// EventChunk is the next piece of a streamed body, in Data. The action remains outstanding.
 	EventChunk EventKind = 11
 	// EventEnd completes a streamed response.
 	EventEnd EventKind = 12
-	// EventFlight completes ActionFollow. Code is FlightMore, or tells how the flight ended.
+	// EventFlight completes ActionFollow. Code is FlightMore, or says how the flight ended.
 	EventFlight EventKind = 13
 )
 
 // Pseudo-headers of EventRequest.
 const (
-	PseudoID      = ":id" // request ID: RequestIDPrefix and RequestIDBytes random bytes in lower-case hexadecimal
+	PseudoID      = ":id" // request ID: RequestIDPrefix and RequestIDBytes random bytes in lowercase hexadecimal
 	PseudoMethod  = ":method"
 	PseudoPath    = ":path"    // as sent, not decoded
 	PseudoQuery   = ":query"   // as sent, without the question mark
 	PseudoAddress = ":address" // the client's IP address; empty if unknown
 )
 
-// The request ID, which the host makes, and the response header that has it.
+// The format of the request ID, which the host creates, and the response header that contains it.
 const (
 	RequestIDPrefix = "req_"
 	RequestIDBytes  = 16
@@ -81,37 +81,37 @@ const (
 // SeedBytes is the length of the seed in EventRequest.
 const SeedBytes = 16
 
-// Outcome is the Code of a body, supplied, stored or reply event.
+// Outcome is the Code of EventBody, EventSupplied, EventStored and EventReply.
 const (
 	OutcomeOK          = 0
 	OutcomeAbsent      = 1 // stored: no such key
-	OutcomeFailed      = 2 // failure of the host: storage down, object unreachable, body interrupted, unsealing failed
+	OutcomeFailed      = 2 // the host failed: storage down, object unreachable, body interrupted, unsealing failed
 	OutcomeTooLarge    = 3 // body: longer than the limit
 	OutcomeOverloaded  = 4 // reply: the object is overloaded; the call must not be repeated
 	OutcomeUnsupported = 5 // stored: this host has none of the requested stores
-	OutcomeJoined      = 6 // stored, for ActionJoin: absent, and the exchange follows a flight
+	OutcomeJoined      = 6 // stored, for ActionJoin: no such key, and the exchange follows a flight
 )
 
 // FailedStatus is the lowest HTTP status of a failed fetch, after which the exchange may send another one.
 const FailedStatus = 400
 
-// Fault is the Code of a fault event.
+// Fault is the Code of EventFault.
 const (
 	FaultConnect     = 1  // no connection, or it broke before the response head
-	FaultHead        = 2  // timeout before the response head (connecting included)
+	FaultHead        = 2  // timeout before the response head, including the time to connect
 	FaultFirstByte   = 3  // timeout between the head and the first byte of the body
 	FaultIdle        = 4  // timeout between two reads of the body
-	FaultTotal       = 5  // timeout of the whole fetch
+	FaultTotal       = 5  // timeout of the entire fetch
 	FaultBroken      = 6  // the connection broke during the body
 	FaultTooLarge    = 7  // the body is longer than the fetch's limit
 	FaultUndelivered = 8  // the host itself rejected the request; nothing was sent
-	FaultCut         = 9  // the host shuts down and has ended the fetch
-	FaultClosing     = 10 // the host shuts down; nothing was sent
+	FaultCut         = 9  // the host is shutting down and has ended the fetch
+	FaultClosing     = 10 // the host is shutting down; nothing was sent
 )
 
-// ActionKind is an operation for the host. Actions of one step do not depend on each other's results and run
-// concurrently, but buffers are written in order. The exchange is over when it has responded and no action that
-// produces an event is outstanding. Until then the host keeps it alive, even after the response.
+// ActionKind is an operation for the host. The actions of a step do not depend on each other's results and run
+// concurrently, but buffers are written in order. An exchange is over when it has responded and no action that produces
+// an event is outstanding. Until then, the host keeps it alive, even after the response.
 type ActionKind uint8
 
 const (
@@ -119,45 +119,44 @@ const (
 	ActionReadBody ActionKind = 1
 	// ActionSupply produces EventSupplied with the content of Buffer.
 	ActionSupply ActionKind = 2
-	// ActionKeep stores Data as Buffer.
+	// ActionKeep stores Data in Buffer.
 	ActionKeep ActionKind = 3
-	// ActionRead looks Key up in the stores of Where in the order memory, colo, KV, and produces EventStored. A value
-	// found in colo or KV is stored in memory for KeepMs, unless that is 0. Keys are printable ASCII. Stores that the
-	// host does not have are skipped; if Where has no other, the outcome is OutcomeUnsupported. With a Limit, KV has so
-	// many milliseconds: after that its answer is dropped, and the outcome is OutcomeAbsent. A failure of colo counts as
-	// a miss.
+	// ActionRead looks up Key in the stores in Where, in the order memory, colo, KV, and produces EventStored. A value
+	// found in colo or KV is stored in memory for KeepMs, unless KeepMs is 0. Keys are printable ASCII. Stores that the
+	// host does not have are skipped. If it has none of them, the outcome is OutcomeUnsupported. Limit is the time that
+	// KV has to respond, in milliseconds. After that time, its response is dropped and the outcome is OutcomeAbsent. If
+	// Limit is 0, there is no such limit. A failure of colo counts as a miss.
 	ActionRead ActionKind = 4
-	// ActionWrite stores Body under Key in the stores of Where: in memory for KeepMs, in colo and KV for TTL.
-	// An empty Body removes the key. It produces no event; the host logs a failure, except of colo.
+	// ActionWrite stores Body under Key in the stores in Where. In memory, it is kept for KeepMs, and in colo and KV
+	// for TTL. An empty Body removes the key. The action produces no event. The host logs failures, except of colo.
 	ActionWrite ActionKind = 5
 	// ActionCall sends Data to the object (Class, Name), which is created near Region, and produces EventReply.
-	// The host repeats a call once, on a new stub, if the platform marks the failure as retryable. With ID 0 it
-	// produces no event; the host still completes the call and logs a failure.
+	// The host repeats a call once, on a new stub, if the platform marks the failure as retryable. If ID is 0, the
+	// action produces no event, but the host still completes the call and logs a failure.
 	ActionCall ActionKind = 6
 	// ActionFetch sends an HTTP request with Body and produces EventResponse or EventFault. Redirects are not
-	// followed. The response's body is also stored as Buffer. A response with the status Stream is streamed: it
-	// produces EventHead, any number of EventChunk, then EventEnd or EventFault. The host reads the next chunk
-	// only after the step for the last one is done and the bytes that it sent to the caller have drained. Bytes
-	// that are available together form one chunk, up to Limit bytes.
+	// followed. The response's body is also stored in Buffer. A response with the status Stream is streamed. It
+	// produces EventHead, any number of EventChunk events, and then EventEnd or EventFault. The host reads the next
+	// chunk only after the step for the last one is done and the bytes that the step sent to the caller have drained.
+	// Bytes that are available together form one chunk of at most Limit bytes.
 	ActionFetch ActionKind = 7
-	// ActionRespond sends a complete response to the caller. Exactly one ActionRespond, ActionOpen or successful
-	// ActionForward occurs per exchange.
+	// ActionRespond sends a complete response to the caller. Each exchange has exactly one ActionRespond, ActionOpen
+	// or successful ActionForward.
 	ActionRespond ActionKind = 8
 	// ActionWait produces EventTimer after KeepMs.
 	ActionWait ActionKind = 9
-	// ActionCancel drops the outstanding action with this ID, which then produces no event. If it is a read of the
-	// request's body, the host discards the rest of the body or closes the connection after the response.
+	// ActionCancel drops the outstanding action with the same ID, which then produces no event. If that action is
+	// ActionReadBody, the host discards the rest of the body or closes the connection after the response.
 	ActionCancel ActionKind = 10
 	// ActionLog writes Data, one line of JSON, to the log. Code is LogInfo or LogError.
 	ActionLog ActionKind = 11
-	// ActionForward passes the caller's request, with an unread body and with Headers and AddressHeader set, to
-	// the control plane and returns its response to the caller. It replaces ActionRespond. It produces
-	// EventResponse with the status only, or EventFault if the control plane is unreachable; then ActionRespond
-	// is still required.
+	// ActionForward passes the caller's request to the control plane, with its unread body and with Headers and
+	// AddressHeader set, and returns the response to the caller. It replaces ActionRespond. It produces EventResponse
+	// with only the status. If the control plane is unreachable, it produces EventFault instead, and ActionRespond is
+	// still required.
 	ActionForward ActionKind = 12
 	// ActionOpen sends a response head to the caller. ActionSend then sends the body in pieces, and ActionClose
-	// ends it. If the instance traps, so that no step can end the body, the host sends Data and closes the
-	// body.
+	// ends it. If the instance traps, no step can end the body, so the host sends Data and closes the body.
 	ActionOpen ActionKind = 13
 	// ActionSend sends the next piece of the body.
 	ActionSend ActionKind = 14
@@ -166,90 +165,93 @@ const (
 	// ActionAppend adds Data to Buffer.
 	ActionAppend ActionKind = 16
 	// ActionUnseal decrypts the content of Buffer with AES-256-GCM and produces EventSupplied with the
-	// plaintext, which the host does not keep. Key is the AES key, UnsealKeyBytes in standard base64; Name the
-	// additional authenticated data; the buffer a nonce of UnsealNonceBytes, the ciphertext and a tag of
-	// UnsealTagBytes. Any error gives OutcomeFailed without data.
+	// plaintext, which the host does not keep. Key is the AES key of UnsealKeyBytes in standard base64, and Name is
+	// the additional authenticated data. The buffer consists of a nonce of UnsealNonceBytes, the ciphertext, and a tag
+	// of UnsealTagBytes. Any error results in OutcomeFailed without data.
 	ActionUnseal ActionKind = 17
-	// ActionPin names the exchange's pinned entry: the one under Key in the isolate's pinned memory, which all its
-	// exchanges share. From the next step on, its content is StepInput.Pinned, and StepOutput.Pinned replaces it. An
-	// exchange pins one entry at most.
+	// ActionPin pins the entry under Key in the isolate's pinned memory, which all exchanges of the isolate share.
+	// From the next step on, StepInput.Pinned is the entry's content, and StepOutput.Pinned replaces it. An exchange
+	// pins at most one entry.
 	ActionPin ActionKind = 18
-	// ActionJoin looks Key up in memory, and if it is absent joins the flight Name. It produces EventStored with the
-	// outcome OutcomeOK and the value; OutcomeAbsent, and the exchange leads the flight from now on; or OutcomeJoined, and
-	// it follows. The three are one atomic operation: a value written before a flight landed is found by everyone who
-	// joins after it. An exchange is in at most one flight at a time.
+	// ActionJoin looks up Key in memory and, if there is no value, joins the flight Name. It produces EventStored with
+	// OutcomeOK and the value, with OutcomeAbsent if the exchange now leads the flight, or with OutcomeJoined if it
+	// follows the flight. All of this is one atomic operation. If a value is written before a flight lands, exchanges
+	// that join after the landing therefore find the value. An exchange is in at most one flight at a time.
 	ActionJoin ActionKind = 19
-	// ActionFollow produces EventFlight as soon as the flight that the exchange follows has bytes that it has not read,
-	// or has landed. The bytes come first. With the landing the exchange is in no flight any more.
+	// ActionFollow produces EventFlight as soon as the flight that the exchange follows has landed or has bytes that
+	// the exchange has not read. The bytes come first. The landing removes the exchange from the flight.
 	ActionFollow ActionKind = 20
-	// ActionPublish makes Body and then the content of Buffer, as ActionAppend extends it, the bytes of the flight that
-	// the exchange leads. It occurs once per flight. An exchange that joins late reads everything. When Buffer is larger
-	// than Limit, nobody can join any more: the next one leads a flight of its own under the name.
+	// ActionPublish publishes bytes in the flight that the exchange leads. They are Body, followed by the content of
+	// Buffer, which ActionAppend extends. The action occurs once per flight. An exchange that joins late reads all of
+	// the bytes. When Buffer is larger than Limit, no exchange can join the flight anymore. The next one that tries
+	// leads its own flight with the same name.
 	ActionPublish ActionKind = 21
-	// ActionLand ends the exchange's part in its flight, if it is in one. A leader's followers then get EventFlight with
-	// Code and Data, after the bytes published; a follower leaves, and its ActionFollow is canceled.
+	// ActionLand ends the exchange's part in its flight, if it is in one. If it is the leader, the followers get
+	// EventFlight with Code and Data, after the published bytes. If it is a follower, it leaves the flight, and its
+	// ActionFollow is canceled.
 	ActionLand ActionKind = 22
-	// ActionPause stops a streamed fetch, whose ID it has: until ActionResume the host produces neither EventChunk nor
-	// EventEnd, and leaves what it has no room for with the provider. The idle timeout does not run meanwhile; the total
-	// timeout does. It occurs in the step of an EventChunk, at most once until ActionResume.
+	// ActionPause pauses the streamed fetch with the same ID. Until ActionResume, the host produces neither EventChunk
+	// nor EventEnd, and stops reading when its buffers are full. During the pause, the total timeout runs, but the idle
+	// timeout does not. The action occurs in the step of an EventChunk, and not again before ActionResume.
 	ActionPause ActionKind = 23
 	// ActionResume continues a paused fetch.
 	ActionResume ActionKind = 24
 )
 
-// Stores of ActionRead and ActionWrite.
+// The stores of ActionRead and ActionWrite.
 const (
 	WhereMemory = 1
 	WhereKV     = 2
 	WhereColo   = 4 // a cache that the isolates of one data center share
 )
 
-// Code of ActionLog.
+// The values of Code in ActionLog.
 const (
 	LogInfo  = 0
 	LogError = 1
 )
 
-// Codes of the lines in which a host logs a failure of its own.
+// The codes of the lines in which a host logs its own failures.
 const (
-	StepFailed    = "step_failed"     // the core trapped, or its output is not an answer
+	StepFailed    = "step_failed"     // the core trapped, or its output is malformed
 	CallFailed    = "call_failed"     // ActionCall
 	KVReadFailed  = "kv_read_failed"  // ActionRead
 	KVWriteFailed = "kv_write_failed" // ActionWrite
 )
 
-// Lengths of ActionUnseal: the key of AES-256, and around the ciphertext the defaults of AES-GCM (NIST SP 800-38D).
+// The lengths in ActionUnseal are those of an AES-256 key, and of the default nonce and tag of AES-GCM (NIST SP 800-38D).
 const (
 	UnsealKeyBytes   = 32
 	UnsealNonceBytes = 12
 	UnsealTagBytes   = 16
 )
 
-// AddressHeader carries the client address (PseudoAddress) to the control plane. The host sets it on every forwarded
+// AddressHeader passes the client's address (PseudoAddress) to the control plane. The host sets it on every forwarded
 // request, or removes it if the address is unknown, so that callers cannot forge it.
 const AddressHeader = "x-postern-address"
 
-// DrainBytes limits how much of an unread request body a host reads after the response. Beyond it the host closes the
-// connection, and a client that is still sending might not see the response.
+// DrainBytes is the maximum number of bytes of an unread request body that a host reads after the response. If the body
+// is longer, the host closes the connection, and a client that is still sending might not see the response.
 const DrainBytes = 8 << 20
 
-// Code of EventFlight.
+// The values of Code in EventFlight.
 const (
-	// FlightMore: Data is everything published since the follower's last read, at least one byte. What one step of the
-	// leader published is never split.
+	// FlightMore: Data contains all bytes published since the follower's last read, which is at least one byte. The
+	// bytes that one step of the leader published are never split.
 	FlightMore = 0
 	// FlightLanded: the response is complete. This code and the following ones are those of the leader's ActionLand.
 	FlightLanded = 1
-	// FlightFailed: the flight has ended without ActionLand.
+	// FlightFailed: the leader failed. Data is the code of its error, or empty if there is none, for example because the
+	// leader's exchange ended without ActionLand.
 	FlightFailed = 2
-	// FlightRetry: the leader ended for a reason of its own, or the response is in memory by now.
+	// FlightRetry: the leader ended for a reason that concerns only itself, or the response is in memory by now.
 	FlightRetry = 3
 	// FlightAlone: the response cannot be shared.
 	FlightAlone = 4
 )
 
-// Class is a kind of object. An object has a name and rows of its own, and applies one command at a time: a Durable
-// Object.
+// Class is a kind of object. An object has a name and its own rows, and applies one command at a time. On Cloudflare, it
+// is a Durable Object.
 type Class uint8
 
 const (
@@ -259,21 +261,21 @@ const (
 	ClassDirectory Class = 3
 )
 
-// OutboxPrefix is the prefix of outbox row keys. The host delivers the rows in order: a KV delivery puts Data
-// under Name (or deletes Name if Data is empty), any other is a call. It removes a row after its delivery. If
-// the delivery fails, it retries by alarm after RedeliverMs.
+// OutboxPrefix is the prefix of outbox row keys. The host delivers the rows in order. A delivery to KV puts Data
+// under Name, or deletes Name if Data is empty. Any other delivery is a call. The host removes a row after its delivery.
+// If the delivery fails, the host sets an alarm and retries after RedeliverMs.
 const (
 	OutboxPrefix = "o/"
 	OutboxEnd    = "o0"
 	RedeliverMs  = 2000
 )
 
-// Limits of posts: the time until the response head, and the number in flight per object. Further posts wait.
+// The limits of posts are the time until the response head, and the number in flight for each object. Other posts wait.
 const (
 	PostTimeoutMs = 10_000
 	PostsAtOnce   = 16
 )
 
-// OpPosted is the op of the command Posted in every object. The other commands of an object are numbered from 1, and
-// those of package move are below OpPosted.
+// OpPosted is the op code of the command Posted in every object. An object's other op codes start at 1, and those of
+// package move are just below OpPosted.
 const OpPosted = 0x7f

@@ -4,7 +4,7 @@ package abi
 
 // Config is the input of configure.
 type Config struct {
-	Catalog []byte   // core/catalog: compiled, or as JSON
+	Catalog []byte   // from core/catalog, compiled or as JSON
 	Env     []Header // all variables and secrets of the deployment
 }
 
@@ -22,21 +22,22 @@ func DecodeConfig(data []byte) (m Config, err error) {
 	return m, r.End()
 }
 
-// Configured is the output of configure. If Error is set, the host answers every request with the last-resort response.
+// Configured is the output of configure. If Error is set, the host sends the last-resort response to every
+// request.
 type Configured struct {
 	Version         uint64
-	Error           string   // the configuration error; never contains a secret
+	Error           string   // the configuration error, which never contains a secret
 	RequestHeaders  []string // headers to pass in EventRequest
 	ResponseHeaders []string // headers to pass in EventResponse
-	// The host's memory is an LRU cache of at most MemoryBytes. An entry counts as its key, its value and
-	// MemoryOverheadBytes. Entries larger than MemoryEntryBytes are not stored.
+	// The host's memory is an LRU cache of at most MemoryBytes. The size of an entry is that of its key
+	// and its value, plus MemoryOverheadBytes. Entries larger than MemoryEntryBytes are not stored.
 	MemoryBytes         uint64
 	MemoryEntryBytes    uint64
 	MemoryOverheadBytes uint64
 	PinnedEntries       uint64 // number of entries in the isolate's pinned memory; see ActionPin
 	KVCacheSeconds      uint64 // maximum age of a cached KV value for ActionRead
-	// The last-resort response, for when a step cannot run or Error is set: status, headers, and a body in two
-	// halves around the request ID. The host adds the header RequestIDHeader.
+	// The last-resort response is sent if a step cannot run or Error is set. Its body is in two halves, with the
+	// request ID between them. The host adds the header RequestIDHeader.
 	LastResortStatus  uint64
 	LastResortHeaders []Header
 	LastResortBody    [2][]byte
@@ -83,11 +84,11 @@ type StepInput struct {
 	NowMs  uint64 // Unix time
 	Shared []byte // shared state of the isolate, from the last StepOutput of any exchange; initially empty
 	State  []byte // state of the exchange, from its last StepOutput; initially empty
-	// Attached is the content of the buffer AttachedBuffer: data that most steps need but few change, and that is
-	// too large for the state.
+	// Attached is the content of the buffer AttachedBuffer. This is data that most steps need but few change, and
+	// that is too large for the state.
 	Attached []byte
-	// Pinned is the content of the entry that the exchange has pinned (ActionPin); empty without one. The entry
-	// does not change between a step's input and its output.
+	// Pinned is the content of the entry that the exchange has pinned (ActionPin), or empty if there is none. The
+	// entry does not change between a step's input and its output.
 	Pinned  []byte
 	Waiting uint64 // followers of the flight that the exchange leads
 	Event   Event
@@ -121,11 +122,11 @@ func DecodeStepInput(data []byte) (m StepInput, err error) {
 type StepOutput struct {
 	SharedChanged bool // Shared replaces the shared state
 	Shared        []byte
-	// PinnedChanged means that Pinned replaces the content of the pinned entry for PinnedKeepMs; empty removes it. A
-	// step is a compare-and-swap: a host that runs steps in parallel runs this one again on the new content if
-	// another exchange has changed the entry meanwhile. The entry is not part of the least-recently-used cache. A
-	// host drops the first content of an entry if it holds Configured.PinnedEntries others, and may drop an entry
-	// after its time.
+	// PinnedChanged means that Pinned replaces the content of the pinned entry for PinnedKeepMs. If Pinned is empty,
+	// the entry is removed. A step is a compare-and-swap. If another exchange changes the entry during the step, a
+	// host that runs steps in parallel repeats the step with the new content. Pinned entries are not part of the LRU
+	// cache. If a host already holds Configured.PinnedEntries entries, it does not store a new one. It may drop an
+	// entry after PinnedKeepMs.
 	PinnedChanged bool
 	Pinned        []byte
 	PinnedKeepMs  uint64
@@ -169,7 +170,7 @@ func DecodeStepOutput(data []byte) (m StepOutput, err error) {
 	return m, r.End()
 }
 
-// Event is one event of an exchange. ID is that of the action that produced it, 0 for none.
+// Event is one event of an exchange. ID is the ID of the action that produced the event, or 0 if there is none.
 type Event struct {
 	Kind    EventKind
 	ID      uint64
@@ -197,12 +198,12 @@ func (m *Event) decode(r *Reader) {
 // Action is one operation for the host. Its Kind determines which fields it uses.
 type Action struct {
 	Kind    ActionKind
-	ID      uint64 // that of the events it produces; 0 for an action that produces none
+	ID      uint64 // also the ID of the events that the action produces; 0 if it produces none
 	Buffer  uint64
 	Limit   uint64 // bytes; read: milliseconds
 	Data    []byte
 	Key     string
-	Where   uint64 // WhereMemory, WhereKV and WhereColo, added up
+	Where   uint64 // the sum of some of WhereMemory, WhereKV and WhereColo
 	KeepMs  uint64
 	TTL     uint64 // seconds
 	Class   Class
@@ -214,7 +215,7 @@ type Action struct {
 	Headers []Header
 	Body    []Part
 	Timeouts
-	Stream uint64 // fetch: the status whose body is streamed; 0: none
+	Stream uint64 // fetch: a response with this status is streamed; 0: none is
 }
 
 func (m *Action) encode(w *Writer) {
@@ -418,12 +419,12 @@ func decodeParts(r *Reader) []Part {
 	return list
 }
 
-// Timeouts are the timeouts of a fetch in milliseconds; 0 means none.
+// Timeouts are the timeouts of a fetch in milliseconds. 0 means that there is none.
 type Timeouts struct {
-	HeadMs      uint64 // until the response head, connecting included
+	HeadMs      uint64 // until the response head, including the time to connect
 	FirstByteMs uint64 // from the head to the first byte of the body
 	IdleMs      uint64 // between two reads of the body
-	TotalMs     uint64 // for the whole fetch
+	TotalMs     uint64 // for the entire fetch
 }
 
 func (m *Timeouts) encode(w *Writer) {
@@ -440,7 +441,7 @@ func (m *Timeouts) decode(r *Reader) {
 	m.TotalMs = r.Uint()
 }
 
-// Row is one stored value of an object. Keys are printable ASCII, at most 1,024 bytes, in byte order.
+// Row is one stored value of an object. Keys are printable ASCII of at most 1,024 bytes. They are sorted by bytes.
 type Row struct {
 	Key   string
 	Value []byte
@@ -475,8 +476,8 @@ func decodeRows(r *Reader) []Row {
 	return list
 }
 
-// Range selects the rows with Start <= key < End in order, at most Limit of them. With an empty End it selects
-// the row with the key Start.
+// Range selects the rows with Start <= key < End in order, at most Limit of them. If End is empty, it selects the row
+// with the key Start.
 type Range struct {
 	Start string
 	End   string
@@ -514,13 +515,13 @@ func decodeRanges(r *Reader) []Range {
 	return list
 }
 
-// ObjectInput is the input of reads and apply: one command for one object.
+// ObjectInput is the input of reads and apply. It contains one command for one object.
 type ObjectInput struct {
 	NowMs   uint64 // Unix time
 	Class   Class
 	Name    string // the object's name
 	Command []byte // empty: the alarm fired
-	Round   uint64 // apply: 0, or 1 after it requested more rows
+	Round   uint64 // apply: 0, or 1 if apply has requested more rows
 	Rows    []Row  // apply: the rows of the ranges, in the order of the ranges
 }
 
@@ -546,16 +547,16 @@ func DecodeObjectInput(data []byte) (m ObjectInput, err error) {
 	return m, r.End()
 }
 
-// ObjectOutput is the output of reads and apply. Reads sets only Ranges. If apply sets Ranges, the host reads
-// those too and calls apply once more with all rows. Otherwise it puts and deletes the rows and sets the alarm
+// ObjectOutput is the output of reads and apply. reads sets only Ranges. If apply sets Ranges, the host also reads the
+// rows in them and calls apply once more with all rows. Otherwise, the host puts and deletes the rows and sets the alarm
 // in one transaction, and replies only after the commit.
 type ObjectOutput struct {
 	Ranges  []Range
 	Puts    []Row
 	Deletes []string
 	Reply   []byte
-	AlarmMs uint64 // 0: none. The host sets it only if it is earlier than the current alarm
-	Deliver bool   // outbox rows are pending: deliver them after the reply
+	AlarmMs uint64 // 0: no alarm; the host sets it only if it is earlier than the current alarm
+	Deliver bool   // outbox rows are pending and must be delivered after the reply
 	Posts   []Post // to send after the reply
 }
 
@@ -611,10 +612,10 @@ func DecodeDelivery(data []byte) (m Delivery, err error) {
 	return m, r.End()
 }
 
-// Post is an HTTP POST request of an object: a webhook. The host sends it after the transaction is committed,
-// without following redirects and for at most PostTimeoutMs, discards the response body, and sends the object
-// Posted. The host sends each Post once. The reducer decides about retries, and must also set an alarm, because
-// a Post in flight is lost when its object is evicted. The host never logs the URL or the headers.
+// Post is an object's HTTP POST request to a webhook. The host sends it once, after the transaction is committed. It
+// does not follow redirects, waits at most PostTimeoutMs, discards the response's body, and then sends Posted to the
+// object. The reducer decides about retries. It must also set an alarm, because a Post in flight is lost when its
+// object is evicted. The host never logs the URL or the headers.
 type Post struct {
 	ID      string // repeated in Posted
 	URL     string

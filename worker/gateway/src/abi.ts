@@ -7,7 +7,7 @@ import { type Bytes, type Headers, MalformedError, NO_BYTES, NO_HEADERS, Reader,
 
 export { type Bytes, type Headers, MalformedError, NO_BYTES, Reader, Writer } from './codec.ts'
 
-/** Version changes with every change of this wire. Hosts compare it at start. */
+/** Version changes with every change to the wire. Hosts compare it at startup. */
 export const ABI_VERSION = 8
 
 /** Functions that the core exports: each takes a message and returns one. */
@@ -17,8 +17,8 @@ export type Call = 'configure' | 'step' | 'reads' | 'apply'
 export const LENGTH_BYTES = 4
 
 /**
- * MEMORY_CEILING_BYTES is the memory size above which a host replaces an instance: wasm memory never shrinks, and an isolate
- * has 128 MiB.
+ * MEMORY_CEILING_BYTES is the memory size above which a host replaces an instance, because wasm memory never shrinks and
+ * an isolate has 128 MiB.
  */
 export const MEMORY_CEILING_BYTES = 32 << 20
 
@@ -27,25 +27,25 @@ export const ATTACHED_BUFFER = 8
 
 // EventKind is the type of an event in an exchange. The host delivers one event at a time.
 /**
- * EVENT_REQUEST starts the exchange. headers are those listed in Configured.requestHeaders and the five
- * pseudo-headers below. data is a random seed of SEED_BYTES, the source of all jitter and weighted choices of
- * the exchange.
+ * EVENT_REQUEST starts the exchange. headers contains the headers listed in Configured.requestHeaders and the five
+ * pseudo-headers below. data is a random seed of SEED_BYTES, the source of all of the exchange's jitter and
+ * weighted choices.
  */
 export const EVENT_REQUEST = 1
-/** EVENT_BODY completes ACTION_READ_BODY. code is an Outcome; data is the body if code is OUTCOME_OK. */
+/** EVENT_BODY completes ACTION_READ_BODY. code is an Outcome. data is the body if code is OUTCOME_OK. */
 export const EVENT_BODY = 2
 /**
- * EVENT_SUPPLIED completes ACTION_SUPPLY, with the buffer as data, and ACTION_UNSEAL, with the plaintext as
- * data and an Outcome as code.
+ * EVENT_SUPPLIED completes ACTION_SUPPLY, with the buffer's content as data. It also completes ACTION_UNSEAL, with
+ * the plaintext as data and an Outcome as code.
  */
 export const EVENT_SUPPLIED = 3
-/** EVENT_STORED completes ACTION_READ and ACTION_JOIN. code is an Outcome; data is the value. */
+/** EVENT_STORED completes ACTION_READ and ACTION_JOIN. code is an Outcome, and data is the value. */
 export const EVENT_STORED = 4
-/** EVENT_REPLY completes ACTION_CALL. code is an Outcome; data is the object's reply. */
+/** EVENT_REPLY completes ACTION_CALL. code is an Outcome, and data is the object's reply. */
 export const EVENT_REPLY = 5
 /**
- * EVENT_RESPONSE completes ACTION_FETCH. code is the HTTP status; headers are those listed in
- * Configured.responseHeaders; data is the whole body, which the host also stores in the fetch's Buffer.
+ * EVENT_RESPONSE completes ACTION_FETCH. code is the HTTP status. headers contains the headers listed in
+ * Configured.responseHeaders. data is the whole body, which the host also stores in the fetch's Buffer.
  */
 export const EVENT_RESPONSE = 6
 /** EVENT_FAULT completes an ACTION_FETCH without a complete response, including during streaming. code is a Fault. */
@@ -53,25 +53,25 @@ export const EVENT_FAULT = 7
 /** EVENT_TIMER completes ACTION_WAIT. */
 export const EVENT_TIMER = 8
 /**
- * EVENT_DISCONNECT reports that the client disconnected before the end of the response. Hosts may omit it before the
- * first streamed ACTION_FETCH, and deliver it late, but before the result of a failed fetch: EVENT_FAULT, or
- * EVENT_RESPONSE with a status of FAILED_STATUS or more.
+ * EVENT_DISCONNECT reports that the client disconnected before the end of the response. A host may omit it before
+ * the first streamed ACTION_FETCH. It may also deliver it late, but it must do so before the result of a failed
+ * fetch, which is EVENT_FAULT or an EVENT_RESPONSE with a status of at least FAILED_STATUS.
  */
 export const EVENT_DISCONNECT = 9
 /**
- * EVENT_HEAD is the head of a streamed response: code and headers as in EVENT_RESPONSE. The action stays
+ * EVENT_HEAD is the head of a streamed response. code and headers are those of EVENT_RESPONSE. The action remains
  * outstanding.
  */
 export const EVENT_HEAD = 10
-/** EVENT_CHUNK is the next piece of a streamed body, in data. The action stays outstanding. */
+/** EVENT_CHUNK is the next piece of a streamed body, in data. The action remains outstanding. */
 export const EVENT_CHUNK = 11
 /** EVENT_END completes a streamed response. */
 export const EVENT_END = 12
-/** EVENT_FLIGHT completes ACTION_FOLLOW. code is FLIGHT_MORE, or tells how the flight ended. */
+/** EVENT_FLIGHT completes ACTION_FOLLOW. code is FLIGHT_MORE, or says how the flight ended. */
 export const EVENT_FLIGHT = 13
 
 // Pseudo-headers of EVENT_REQUEST.
-/** request ID: REQUEST_ID_PREFIX and REQUEST_ID_BYTES random bytes in lower-case hexadecimal */
+/** request ID: REQUEST_ID_PREFIX and REQUEST_ID_BYTES random bytes in lowercase hexadecimal */
 export const PSEUDO_ID = ':id'
 export const PSEUDO_METHOD = ':method'
 /** as sent, not decoded */
@@ -81,7 +81,7 @@ export const PSEUDO_QUERY = ':query'
 /** the client's IP address; empty if unknown */
 export const PSEUDO_ADDRESS = ':address'
 
-// The request ID, which the host makes, and the response header that has it.
+// The format of the request ID, which the host creates, and the response header that contains it.
 export const REQUEST_ID_PREFIX = 'req_'
 export const REQUEST_ID_BYTES = 16
 export const REQUEST_ID_HEADER = 'x-request-id'
@@ -89,11 +89,11 @@ export const REQUEST_ID_HEADER = 'x-request-id'
 /** SEED_BYTES is the length of the seed in EVENT_REQUEST. */
 export const SEED_BYTES = 16
 
-// Outcome is the Code of a body, supplied, stored or reply event.
+// Outcome is the Code of EVENT_BODY, EVENT_SUPPLIED, EVENT_STORED and EVENT_REPLY.
 export const OUTCOME_OK = 0
 /** stored: no such key */
 export const OUTCOME_ABSENT = 1
-/** failure of the host: storage down, object unreachable, body interrupted, unsealing failed */
+/** the host failed: storage down, object unreachable, body interrupted, unsealing failed */
 export const OUTCOME_FAILED = 2
 /** body: longer than the limit */
 export const OUTCOME_TOO_LARGE = 3
@@ -101,22 +101,22 @@ export const OUTCOME_TOO_LARGE = 3
 export const OUTCOME_OVERLOADED = 4
 /** stored: this host has none of the requested stores */
 export const OUTCOME_UNSUPPORTED = 5
-/** stored, for ACTION_JOIN: absent, and the exchange follows a flight */
+/** stored, for ACTION_JOIN: no such key, and the exchange follows a flight */
 export const OUTCOME_JOINED = 6
 
 /** FAILED_STATUS is the lowest HTTP status of a failed fetch, after which the exchange may send another one. */
 export const FAILED_STATUS = 400
 
-// Fault is the Code of a fault event.
+// Fault is the Code of EVENT_FAULT.
 /** no connection, or it broke before the response head */
 export const FAULT_CONNECT = 1
-/** timeout before the response head (connecting included) */
+/** timeout before the response head, including the time to connect */
 export const FAULT_HEAD = 2
 /** timeout between the head and the first byte of the body */
 export const FAULT_FIRST_BYTE = 3
 /** timeout between two reads of the body */
 export const FAULT_IDLE = 4
-/** timeout of the whole fetch */
+/** timeout of the entire fetch */
 export const FAULT_TOTAL = 5
 /** the connection broke during the body */
 export const FAULT_BROKEN = 6
@@ -124,72 +124,71 @@ export const FAULT_BROKEN = 6
 export const FAULT_TOO_LARGE = 7
 /** the host itself rejected the request; nothing was sent */
 export const FAULT_UNDELIVERED = 8
-/** the host shuts down and has ended the fetch */
+/** the host is shutting down and has ended the fetch */
 export const FAULT_CUT = 9
-/** the host shuts down; nothing was sent */
+/** the host is shutting down; nothing was sent */
 export const FAULT_CLOSING = 10
 
-// ActionKind is an operation for the host. Actions of one step do not depend on each other's results and run
-// concurrently, but buffers are written in order. The exchange is over when it has responded and no action that
-// produces an event is outstanding. Until then the host keeps it alive, even after the response.
+// ActionKind is an operation for the host. The actions of a step do not depend on each other's results and run
+// concurrently, but buffers are written in order. An exchange is over when it has responded and no action that produces
+// an event is outstanding. Until then, the host keeps it alive, even after the response.
 /** ACTION_READ_BODY reads the request's body into buffer, at most limit bytes, and produces EVENT_BODY. */
 export const ACTION_READ_BODY = 1
 /** ACTION_SUPPLY produces EVENT_SUPPLIED with the content of buffer. */
 export const ACTION_SUPPLY = 2
-/** ACTION_KEEP stores data as buffer. */
+/** ACTION_KEEP stores data in buffer. */
 export const ACTION_KEEP = 3
 /**
- * ACTION_READ looks key up in the stores of where in the order memory, colo, KV, and produces EVENT_STORED. A value
- * found in colo or KV is stored in memory for keepMs, unless that is 0. Keys are printable ASCII. Stores that the
- * host does not have are skipped; if where has no other, the outcome is OUTCOME_UNSUPPORTED. With a limit, KV has so
- * many milliseconds: after that its answer is dropped, and the outcome is OUTCOME_ABSENT. A failure of colo counts as
- * a miss.
+ * ACTION_READ looks up key in the stores in where, in the order memory, colo, KV, and produces EVENT_STORED. A value
+ * found in colo or KV is stored in memory for keepMs, unless keepMs is 0. Keys are printable ASCII. Stores that the
+ * host does not have are skipped. If it has none of them, the outcome is OUTCOME_UNSUPPORTED. limit is the time that
+ * KV has to respond, in milliseconds. After that time, its response is dropped and the outcome is OUTCOME_ABSENT. If
+ * limit is 0, there is no such limit. A failure of colo counts as a miss.
  */
 export const ACTION_READ = 4
 /**
- * ACTION_WRITE stores body under key in the stores of where: in memory for keepMs, in colo and KV for ttl.
- * An empty body removes the key. It produces no event; the host logs a failure, except of colo.
+ * ACTION_WRITE stores body under key in the stores in where. In memory, it is kept for keepMs, and in colo and KV
+ * for ttl. An empty body removes the key. The action produces no event. The host logs failures, except of colo.
  */
 export const ACTION_WRITE = 5
 /**
  * ACTION_CALL sends data to the object (Class, name), which is created near region, and produces EVENT_REPLY.
- * The host repeats a call once, on a new stub, if the platform marks the failure as retryable. With id 0 it
- * produces no event; the host still completes the call and logs a failure.
+ * The host repeats a call once, on a new stub, if the platform marks the failure as retryable. If id is 0, the
+ * action produces no event, but the host still completes the call and logs a failure.
  */
 export const ACTION_CALL = 6
 /**
  * ACTION_FETCH sends an HTTP request with body and produces EVENT_RESPONSE or EVENT_FAULT. Redirects are not
- * followed. The response's body is also stored as buffer. A response with the status stream is streamed: it
- * produces EVENT_HEAD, any number of EVENT_CHUNK, then EVENT_END or EVENT_FAULT. The host reads the next chunk
- * only after the step for the last one is done and the bytes that it sent to the caller have drained. Bytes
- * that are available together form one chunk, up to limit bytes.
+ * followed. The response's body is also stored in buffer. A response with the status stream is streamed. It
+ * produces EVENT_HEAD, any number of EVENT_CHUNK events, and then EVENT_END or EVENT_FAULT. The host reads the next
+ * chunk only after the step for the last one is done and the bytes that the step sent to the caller have drained.
+ * Bytes that are available together form one chunk of at most limit bytes.
  */
 export const ACTION_FETCH = 7
 /**
- * ACTION_RESPOND sends a complete response to the caller. Exactly one ACTION_RESPOND, ACTION_OPEN or successful
- * ACTION_FORWARD occurs per exchange.
+ * ACTION_RESPOND sends a complete response to the caller. Each exchange has exactly one ACTION_RESPOND, ACTION_OPEN
+ * or successful ACTION_FORWARD.
  */
 export const ACTION_RESPOND = 8
 /** ACTION_WAIT produces EVENT_TIMER after keepMs. */
 export const ACTION_WAIT = 9
 /**
- * ACTION_CANCEL drops the outstanding action with this id, which then produces no event. If it is a read of the
- * request's body, the host discards the rest of the body or closes the connection after the response.
+ * ACTION_CANCEL drops the outstanding action with the same id, which then produces no event. If that action is
+ * ACTION_READ_BODY, the host discards the rest of the body or closes the connection after the response.
  */
 export const ACTION_CANCEL = 10
 /** ACTION_LOG writes data, one line of JSON, to the log. code is LOG_INFO or LOG_ERROR. */
 export const ACTION_LOG = 11
 /**
- * ACTION_FORWARD passes the caller's request, with an unread body and with headers and ADDRESS_HEADER set, to
- * the control plane and returns its response to the caller. It replaces ACTION_RESPOND. It produces
- * EVENT_RESPONSE with the status only, or EVENT_FAULT if the control plane is unreachable; then ACTION_RESPOND
- * is still required.
+ * ACTION_FORWARD passes the caller's request to the control plane, with its unread body and with headers and
+ * ADDRESS_HEADER set, and returns the response to the caller. It replaces ACTION_RESPOND. It produces EVENT_RESPONSE
+ * with only the status. If the control plane is unreachable, it produces EVENT_FAULT instead, and ACTION_RESPOND is
+ * still required.
  */
 export const ACTION_FORWARD = 12
 /**
  * ACTION_OPEN sends a response head to the caller. ACTION_SEND then sends the body in pieces, and ACTION_CLOSE
- * ends it. If the instance traps, so that no step can end the body, the host sends data and closes the
- * body.
+ * ends it. If the instance traps, no step can end the body, so the host sends data and closes the body.
  */
 export const ACTION_OPEN = 13
 /** ACTION_SEND sends the next piece of the body. */
@@ -200,61 +199,63 @@ export const ACTION_CLOSE = 15
 export const ACTION_APPEND = 16
 /**
  * ACTION_UNSEAL decrypts the content of buffer with AES-256-GCM and produces EVENT_SUPPLIED with the
- * plaintext, which the host does not keep. key is the AES key, UNSEAL_KEY_BYTES in standard base64; name the
- * additional authenticated data; the buffer a nonce of UNSEAL_NONCE_BYTES, the ciphertext and a tag of
- * UNSEAL_TAG_BYTES. Any error gives OUTCOME_FAILED without data.
+ * plaintext, which the host does not keep. key is the AES key of UNSEAL_KEY_BYTES in standard base64, and name is
+ * the additional authenticated data. The buffer consists of a nonce of UNSEAL_NONCE_BYTES, the ciphertext, and a tag
+ * of UNSEAL_TAG_BYTES. Any error results in OUTCOME_FAILED without data.
  */
 export const ACTION_UNSEAL = 17
 /**
- * ACTION_PIN names the exchange's pinned entry: the one under key in the isolate's pinned memory, which all its
- * exchanges share. From the next step on, its content is StepInput.pinned, and StepOutput.pinned replaces it. An
- * exchange pins one entry at most.
+ * ACTION_PIN pins the entry under key in the isolate's pinned memory, which all exchanges of the isolate share.
+ * From the next step on, StepInput.pinned is the entry's content, and StepOutput.pinned replaces it. An exchange
+ * pins at most one entry.
  */
 export const ACTION_PIN = 18
 /**
- * ACTION_JOIN looks key up in memory, and if it is absent joins the flight name. It produces EVENT_STORED with the
- * outcome OUTCOME_OK and the value; OUTCOME_ABSENT, and the exchange leads the flight from now on; or OUTCOME_JOINED, and
- * it follows. The three are one atomic operation: a value written before a flight landed is found by everyone who
- * joins after it. An exchange is in at most one flight at a time.
+ * ACTION_JOIN looks up key in memory and, if there is no value, joins the flight name. It produces EVENT_STORED with
+ * OUTCOME_OK and the value, with OUTCOME_ABSENT if the exchange now leads the flight, or with OUTCOME_JOINED if it
+ * follows the flight. All of this is one atomic operation. If a value is written before a flight lands, exchanges
+ * that join after the landing therefore find the value. An exchange is in at most one flight at a time.
  */
 export const ACTION_JOIN = 19
 /**
- * ACTION_FOLLOW produces EVENT_FLIGHT as soon as the flight that the exchange follows has bytes that it has not read,
- * or has landed. The bytes come first. With the landing the exchange is in no flight any more.
+ * ACTION_FOLLOW produces EVENT_FLIGHT as soon as the flight that the exchange follows has landed or has bytes that
+ * the exchange has not read. The bytes come first. The landing removes the exchange from the flight.
  */
 export const ACTION_FOLLOW = 20
 /**
- * ACTION_PUBLISH makes body and then the content of buffer, as ACTION_APPEND extends it, the bytes of the flight that
- * the exchange leads. It occurs once per flight. An exchange that joins late reads everything. When buffer is larger
- * than limit, nobody can join any more: the next one leads a flight of its own under the name.
+ * ACTION_PUBLISH publishes bytes in the flight that the exchange leads. They are body, followed by the content of
+ * buffer, which ACTION_APPEND extends. The action occurs once per flight. An exchange that joins late reads all of
+ * the bytes. When buffer is larger than limit, no exchange can join the flight anymore. The next one that tries
+ * leads its own flight with the same name.
  */
 export const ACTION_PUBLISH = 21
 /**
- * ACTION_LAND ends the exchange's part in its flight, if it is in one. A leader's followers then get EVENT_FLIGHT with
- * code and data, after the bytes published; a follower leaves, and its ACTION_FOLLOW is canceled.
+ * ACTION_LAND ends the exchange's part in its flight, if it is in one. If it is the leader, the followers get
+ * EVENT_FLIGHT with code and data, after the published bytes. If it is a follower, it leaves the flight, and its
+ * ACTION_FOLLOW is canceled.
  */
 export const ACTION_LAND = 22
 /**
- * ACTION_PAUSE stops a streamed fetch, whose id it has: until ACTION_RESUME the host produces neither EVENT_CHUNK nor
- * EVENT_END, and leaves what it has no room for with the provider. The idle timeout does not run meanwhile; the total
- * timeout does. It occurs in the step of an EVENT_CHUNK, at most once until ACTION_RESUME.
+ * ACTION_PAUSE pauses the streamed fetch with the same id. Until ACTION_RESUME, the host produces neither EVENT_CHUNK
+ * nor EVENT_END, and stops reading when its buffers are full. During the pause, the total timeout runs, but the idle
+ * timeout does not. The action occurs in the step of an EVENT_CHUNK, and not again before ACTION_RESUME.
  */
 export const ACTION_PAUSE = 23
 /** ACTION_RESUME continues a paused fetch. */
 export const ACTION_RESUME = 24
 
-// Stores of ACTION_READ and ACTION_WRITE.
+// The stores of ACTION_READ and ACTION_WRITE.
 export const WHERE_MEMORY = 1
 export const WHERE_KV = 2
 /** a cache that the isolates of one data center share */
 export const WHERE_COLO = 4
 
-// Code of ACTION_LOG.
+// The values of Code in ACTION_LOG.
 export const LOG_INFO = 0
 export const LOG_ERROR = 1
 
-// Codes of the lines in which a host logs a failure of its own.
-/** the core trapped, or its output is not an answer */
+// The codes of the lines in which a host logs its own failures.
+/** the core trapped, or its output is malformed */
 export const STEP_FAILED = 'step_failed'
 /** ACTION_CALL */
 export const CALL_FAILED = 'call_failed'
@@ -263,66 +264,69 @@ export const KV_READ_FAILED = 'kv_read_failed'
 /** ACTION_WRITE */
 export const KV_WRITE_FAILED = 'kv_write_failed'
 
-// Lengths of ACTION_UNSEAL: the key of AES-256, and around the ciphertext the defaults of AES-GCM (NIST SP 800-38D).
+// The lengths in ACTION_UNSEAL are those of an AES-256 key, and of the default nonce and tag of AES-GCM (NIST SP 800-38D).
 export const UNSEAL_KEY_BYTES = 32
 export const UNSEAL_NONCE_BYTES = 12
 export const UNSEAL_TAG_BYTES = 16
 
 /**
- * ADDRESS_HEADER carries the client address (PSEUDO_ADDRESS) to the control plane. The host sets it on every forwarded
+ * ADDRESS_HEADER passes the client's address (PSEUDO_ADDRESS) to the control plane. The host sets it on every forwarded
  * request, or removes it if the address is unknown, so that callers cannot forge it.
  */
 export const ADDRESS_HEADER = 'x-postern-address'
 
 /**
- * DRAIN_BYTES limits how much of an unread request body a host reads after the response. Beyond it the host closes the
- * connection, and a client that is still sending might not see the response.
+ * DRAIN_BYTES is the maximum number of bytes of an unread request body that a host reads after the response. If the body
+ * is longer, the host closes the connection, and a client that is still sending might not see the response.
  */
 export const DRAIN_BYTES = 8 << 20
 
-// Code of EVENT_FLIGHT.
+// The values of Code in EVENT_FLIGHT.
 /**
- * FLIGHT_MORE: Data is everything published since the follower's last read, at least one byte. What one step of the
- * leader published is never split.
+ * FLIGHT_MORE: Data contains all bytes published since the follower's last read, which is at least one byte. The
+ * bytes that one step of the leader published are never split.
  */
 export const FLIGHT_MORE = 0
 /** FLIGHT_LANDED: the response is complete. This code and the following ones are those of the leader's ACTION_LAND. */
 export const FLIGHT_LANDED = 1
-/** FLIGHT_FAILED: the flight has ended without ACTION_LAND. */
+/**
+ * FLIGHT_FAILED: the leader failed. Data is the code of its error, or empty if there is none, for example because the
+ * leader's exchange ended without ACTION_LAND.
+ */
 export const FLIGHT_FAILED = 2
-/** FLIGHT_RETRY: the leader ended for a reason of its own, or the response is in memory by now. */
+/** FLIGHT_RETRY: the leader ended for a reason that concerns only itself, or the response is in memory by now. */
 export const FLIGHT_RETRY = 3
 /** FLIGHT_ALONE: the response cannot be shared. */
 export const FLIGHT_ALONE = 4
 
-// Class is a kind of object. An object has a name and rows of its own, and applies one command at a time: a Durable
-// Object.
+// Class is a kind of object. An object has a name and its own rows, and applies one command at a time. On Cloudflare, it
+// is a Durable Object.
 /** only in outbox rows: the KV namespace, not an object */
 export const CLASS_KV = 0
 export const CLASS_KEY_METER = 1
 export const CLASS_LEDGER = 2
 export const CLASS_DIRECTORY = 3
 
-// OUTBOX_PREFIX is the prefix of outbox row keys. The host delivers the rows in order: a KV delivery puts Data
-// under Name (or deletes Name if Data is empty), any other is a call. It removes a row after its delivery. If
-// the delivery fails, it retries by alarm after REDELIVER_MS.
+// OUTBOX_PREFIX is the prefix of outbox row keys. The host delivers the rows in order. A delivery to KV puts Data
+// under Name, or deletes Name if Data is empty. Any other delivery is a call. The host removes a row after its delivery.
+// If the delivery fails, the host sets an alarm and retries after REDELIVER_MS.
 export const OUTBOX_PREFIX = 'o/'
 export const OUTBOX_END = 'o0'
 export const REDELIVER_MS = 2000
 
-// Limits of posts: the time until the response head, and the number in flight per object. Further posts wait.
+// The limits of posts are the time until the response head, and the number in flight for each object. Other posts wait.
 export const POST_TIMEOUT_MS = 10_000
 export const POSTS_AT_ONCE = 16
 
 /**
- * OP_POSTED is the op of the command Posted in every object. The other commands of an object are numbered from 1, and
- * those of package move are below OP_POSTED.
+ * OP_POSTED is the op code of the command Posted in every object. An object's other op codes start at 1, and those of
+ * package move are just below OP_POSTED.
  */
 export const OP_POSTED = 0x7f
 
 /** Config is the input of configure. */
 export interface Config {
-  /** core/catalog: compiled, or as JSON */
+  /** from core/catalog, compiled or as JSON */
   catalog: Bytes
   /** all variables and secrets of the deployment */
   env: Headers
@@ -334,19 +338,20 @@ export function writeConfig(w: Writer, m: Config): void {
 }
 
 /**
- * Configured is the output of configure. If error is set, the host answers every request with the last-resort response.
+ * Configured is the output of configure. If error is set, the host sends the last-resort response to every
+ * request.
  */
 export interface Configured {
   version: number
-  /** the configuration error; never contains a secret */
+  /** the configuration error, which never contains a secret */
   error: string
   /** headers to pass in EVENT_REQUEST */
   requestHeaders: string[]
   /** headers to pass in EVENT_RESPONSE */
   responseHeaders: string[]
   /**
-   * The host's memory is an LRU cache of at most memoryBytes. An entry counts as its key, its value and
-   * memoryOverheadBytes. Entries larger than memoryEntryBytes are not stored.
+   * The host's memory is an LRU cache of at most memoryBytes. The size of an entry is that of its key
+   * and its value, plus memoryOverheadBytes. Entries larger than memoryEntryBytes are not stored.
    */
   memoryBytes: number
   memoryEntryBytes: number
@@ -356,8 +361,8 @@ export interface Configured {
   /** maximum age of a cached KV value for ACTION_READ */
   kvCacheSeconds: number
   /**
-   * The last-resort response, for when a step cannot run or error is set: status, headers, and a body in two
-   * halves around the request ID. The host adds the header REQUEST_ID_HEADER.
+   * The last-resort response is sent if a step cannot run or error is set. Its body is in two halves, with the
+   * request ID between them. The host adds the header REQUEST_ID_HEADER.
    */
   lastResortStatus: number
   lastResortHeaders: Headers
@@ -392,13 +397,13 @@ export interface StepInput {
   /** state of the exchange, from its last StepOutput; initially empty */
   state: Bytes
   /**
-   * attached is the content of the buffer ATTACHED_BUFFER: data that most steps need but few change, and that is
-   * too large for the state.
+   * attached is the content of the buffer ATTACHED_BUFFER. This is data that most steps need but few change, and
+   * that is too large for the state.
    */
   attached: Bytes
   /**
-   * pinned is the content of the entry that the exchange has pinned (ACTION_PIN); empty without one. The entry
-   * does not change between a step's input and its output.
+   * pinned is the content of the entry that the exchange has pinned (ACTION_PIN), or empty if there is none. The
+   * entry does not change between a step's input and its output.
    */
   pinned: Bytes
   /** followers of the flight that the exchange leads */
@@ -423,11 +428,11 @@ export interface StepOutput {
   sharedChanged: boolean
   shared: Bytes
   /**
-   * pinnedChanged means that pinned replaces the content of the pinned entry for pinnedKeepMs; empty removes it. A
-   * step is a compare-and-swap: a host that runs steps in parallel runs this one again on the new content if
-   * another exchange has changed the entry meanwhile. The entry is not part of the least-recently-used cache. A
-   * host drops the first content of an entry if it holds Configured.pinnedEntries others, and may drop an entry
-   * after its time.
+   * pinnedChanged means that pinned replaces the content of the pinned entry for pinnedKeepMs. If pinned is empty,
+   * the entry is removed. A step is a compare-and-swap. If another exchange changes the entry during the step, a
+   * host that runs steps in parallel repeats the step with the new content. pinned entries are not part of the LRU
+   * cache. If a host already holds Configured.pinnedEntries entries, it does not store a new one. It may drop an
+   * entry after pinnedKeepMs.
    */
   pinnedChanged: boolean
   pinned: Bytes
@@ -453,7 +458,7 @@ export function readStepOutput(r: Reader): StepOutput {
   return out
 }
 
-/** Event is one event of an exchange. id is that of the action that produced it, 0 for none. */
+/** Event is one event of an exchange. id is the id of the action that produced the event, or 0 if there is none. */
 export interface Event {
   kind: number
   id: number
@@ -474,14 +479,14 @@ function writeEvent(w: Writer, m: Event): void {
 export class Action {
   // All fields are always set in this order, so that every value has the same hidden class.
   kind = 0
-  /** that of the events it produces; 0 for an action that produces none */
+  /** also the id of the events that the action produces; 0 if it produces none */
   id = 0
   buffer = 0
   /** bytes; read: milliseconds */
   limit = 0
   data = NO_BYTES
   key = ''
-  /** WHERE_MEMORY, WHERE_KV and WHERE_COLO, added up */
+  /** the sum of some of WHERE_MEMORY, WHERE_KV and WHERE_COLO */
   where = 0
   keepMs = 0
   /** seconds */
@@ -495,15 +500,15 @@ export class Action {
   code = 0
   headers = NO_HEADERS
   body = NO_PARTS
-  /** until the response head, connecting included */
+  /** until the response head, including the time to connect */
   headMs = 0
   /** from the head to the first byte of the body */
   firstByteMs = 0
   /** between two reads of the body */
   idleMs = 0
-  /** for the whole fetch */
+  /** for the entire fetch */
   totalMs = 0
-  /** fetch: the status whose body is streamed; 0: none */
+  /** fetch: a response with this status is streamed; 0: none is */
   stream = 0
 }
 
@@ -651,7 +656,7 @@ function readParts(r: Reader): Part[] {
   return list
 }
 
-/** Row is one stored value of an object. Keys are printable ASCII, at most 1,024 bytes, in byte order. */
+/** Row is one stored value of an object. Keys are printable ASCII of at most 1,024 bytes. They are sorted by bytes. */
 export interface Row {
   key: string
   value: Bytes
@@ -685,8 +690,8 @@ function writeRows(w: Writer, list: Row[]): void {
 }
 
 /**
- * Range selects the rows with start <= key < end in order, at most limit of them. With an empty end it selects
- * the row with the key start.
+ * Range selects the rows with start <= key < end in order, at most limit of them. If end is empty, it selects the row
+ * with the key start.
  */
 export interface Range {
   start: string
@@ -712,7 +717,7 @@ function readRanges(r: Reader): Range[] {
   return list
 }
 
-/** ObjectInput is the input of reads and apply: one command for one object. */
+/** ObjectInput is the input of reads and apply. It contains one command for one object. */
 export interface ObjectInput {
   /** Unix time */
   nowMs: number
@@ -721,7 +726,7 @@ export interface ObjectInput {
   name: string
   /** empty: the alarm fired */
   command: Bytes
-  /** apply: 0, or 1 after it requested more rows */
+  /** apply: 0, or 1 if apply has requested more rows */
   round: number
   /** apply: the rows of the ranges, in the order of the ranges */
   rows: Row[]
@@ -737,8 +742,8 @@ export function writeObjectInput(w: Writer, m: ObjectInput): void {
 }
 
 /**
- * ObjectOutput is the output of reads and apply. Reads sets only ranges. If apply sets ranges, the host reads
- * those too and calls apply once more with all rows. Otherwise it puts and deletes the rows and sets the alarm
+ * ObjectOutput is the output of reads and apply. reads sets only ranges. If apply sets ranges, the host also reads the
+ * rows in them and calls apply once more with all rows. Otherwise, the host puts and deletes the rows and sets the alarm
  * in one transaction, and replies only after the commit.
  */
 export interface ObjectOutput {
@@ -746,9 +751,9 @@ export interface ObjectOutput {
   puts: Row[]
   deletes: string[]
   reply: Bytes
-  /** 0: none. The host sets it only if it is earlier than the current alarm */
+  /** 0: no alarm; the host sets it only if it is earlier than the current alarm */
   alarmMs: number
-  /** outbox rows are pending: deliver them after the reply */
+  /** outbox rows are pending and must be delivered after the reply */
   deliver: boolean
   /** to send after the reply */
   posts: Post[]
@@ -789,10 +794,10 @@ export function readDelivery(bytes: Uint8Array): Delivery {
 }
 
 /**
- * Post is an HTTP POST request of an object: a webhook. The host sends it after the transaction is committed,
- * without following redirects and for at most POST_TIMEOUT_MS, discards the response body, and sends the object
- * Posted. The host sends each Post once. The reducer decides about retries, and must also set an alarm, because
- * a Post in flight is lost when its object is evicted. The host never logs the url or the headers.
+ * Post is an object's HTTP POST request to a webhook. The host sends it once, after the transaction is committed. It
+ * does not follow redirects, waits at most POST_TIMEOUT_MS, discards the response's body, and then sends Posted to the
+ * object. The reducer decides about retries. It must also set an alarm, because a Post in flight is lost when its
+ * object is evicted. The host never logs the url or the headers.
  */
 export interface Post {
   /** repeated in Posted */
