@@ -196,8 +196,8 @@ func concat(lists ...[]faultRow) (all []faultRow) {
 // trapRow needs a core that can trap.
 const trapRow = "the instance traps"
 
-// statusRows test a provider's error status. The request is retried, then the next target is called. It costs nothing
-// and counts as one admission.
+// statusRows test a provider's error status. The request is retried, then the next target is called. The failed
+// attempts cost nothing, and the request counts as one admission.
 func statusRows() (rows []faultRow) {
 	for _, status := range []int{429, 500, 502, 503, 529} {
 		refusal := providerError

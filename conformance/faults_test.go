@@ -190,7 +190,7 @@ func sameBody(body []byte, want string) error {
 
 // fixture runs one fault row for one API family in one mode, or another test against a Runner.
 type fixture struct {
-	local *Local // of newFixtureOn; else nil
+	local *Local // set by newFixtureOn; otherwise nil
 	*run
 	*testing.T
 	caller *caller

@@ -106,7 +106,7 @@ func (x *run) settled() error {
 	return x.control("settle", nil)
 }
 
-// start runs "start NAME METHOD PATH …": like send, without waiting for the response.
+// start runs "start NAME METHOD PATH …": it is like send, but does not wait for the response.
 func (x *run) start(s Step) error {
 	answer := make(chan outcome, 1)
 	ctx, leave := context.WithCancel(context.Background())

@@ -35,7 +35,7 @@ type Runner struct {
 	// Native means that the core runs as Go, which cannot trap. Scenarios that need a trap are skipped.
 	Native bool
 	// Workerd means that the host is workerd on this machine. It does not report a client disconnect before the
-	// response headers (github.com/cloudflare/workerd/pull/5062). Scenarios that need it are skipped.
+	// response headers (github.com/cloudflare/workerd/pull/5062). Scenarios that need such a report are skipped.
 	Workerd bool
 	// Check, if set, checks every response of the gateway.
 	Check func(request *http.Request, response *http.Response, body []byte) error

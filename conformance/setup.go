@@ -181,7 +181,7 @@ func forgedKey(kind keys.Kind, environment keys.Environment) string {
 	return keys.New(kind, environment, random)
 }
 
-// admin runs "admin METHOD PATH": an admin API call that must succeed. The block is its body.
+// admin runs "admin METHOD PATH": it calls the admin API, and the call must succeed. The block is the request's body.
 func (x *run) admin(s Step) error {
 	got, err := x.adminCall(s.Args[0], x.expand(s.Args[1]), x.expand(strings.Join(s.Lines, "\n")))
 	if err != nil || got.status >= 300 {

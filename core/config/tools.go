@@ -146,7 +146,7 @@ func (p *parser) factors(model *Model, o *object) {
 	})
 }
 
-// parseFactor reads a decimal number or a fraction, which must be a string.
+// parseFactor reads a string that contains a decimal number or a fraction.
 func parseFactor(v gjson.Result) (f Factor, ok bool) {
 	num, den, fraction := strings.Cut(v.Str, "/")
 	if !fraction {

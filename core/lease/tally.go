@@ -92,7 +92,7 @@ func (t *tally) count(c *ledger.EndCount) {
 	t.counts = append(t.counts, *c)
 }
 
-// record stores a record if there is room.
+// record stores a record unless a limit has been reached.
 func (t *tally) record(minute uint64, r *ledger.Record) {
 	if minute != t.minute {
 		t.minute, t.refusals = minute, 0

@@ -152,8 +152,8 @@ func (p *ActivityReply) fields(f *abi.Fields) {
 	f.String(&p.Next)
 }
 
-// spansOfDays returns the ten-minute rows of some days, for queries by hour. A query covers at most KeepHourDays
-// days.
+// spansOfDays returns the range of the ten-minute rows of the given days, for queries by hour. A query covers at most
+// KeepHourDays days.
 func spansOfDays(firstDay, endDay uint64) []abi.Range {
 	return []abi.Range{{Start: spanKey(firstDay * DaySpans), End: spanKey(endDay * DaySpans), Limit: (KeepHourDays + 1) * DaySpans}}
 }

@@ -38,7 +38,7 @@ func (a *Attempts) Plus(o *Attempts) {
 	a.Opened += o.Opened
 }
 
-// Used reports whether any attempt failed.
+// Used reports whether any count is not 0.
 func (a *Attempts) Used() bool { return *a != Attempts{} }
 
 // OnlyAttempts reports whether the model has only failed attempts: it served nothing, failed no request and cost

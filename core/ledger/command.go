@@ -114,12 +114,12 @@ type GrantReply struct {
 	TotalPico int64 // the meter's total grant in this epoch; may be less than it needs
 	Granted   bool
 	Final     bool     // if Granted: this is all that the budget has left
-	Spent     bool     // if not Granted: the reported spending has reached the budget; it is not merely reserved by other requests
+	Spent     bool     // if not Granted: after the reported spending, too little is left, even if other requests release their reservations
 	Recall    []string // names of meters with unused slices
 	HeldPico  []int64  // by index in Recall: the meter's total grant
 	Next      string
 	// BudgetPico and SpentPico are the budget of Period and the reported spending. They are valid only if Told is
-	// set, which means that the budget has nothing left and the object's version reports them.
+	// set, which means that the Grant was denied and that the object's version reports them.
 	Told       bool
 	BudgetPico int64
 	SpentPico  int64
@@ -238,7 +238,7 @@ type Report struct {
 	FirstDay, EndDay uint64
 	Waited           bool // WaitMs of the last reply has passed: reply with Flush now
 	Final            bool // reply with the usage reported so far
-	Ends             bool // reply with EndsReport, which includes the requests that were not served
+	Ends             bool // include the requests that were not served; DecodeEndsReport decodes the reply
 }
 
 // ReportReply is the reply to Report. If Flush is set, the caller flushes those meters and repeats the command. If

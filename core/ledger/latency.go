@@ -62,7 +62,7 @@ func (l *Latency) fields(f *abi.Fields) {
 	sparseFields(f, l.Buckets[:])
 }
 
-// addTo adds the durations of requests that are not listed in any batch. It uses the upper bounds of their buckets.
+// addTo adds the histogram's requests to an activity. Their durations are the upper bounds of their buckets.
 func (l *Latency) addTo(a *Activity) {
 	for i, n := range l.Buckets {
 		a.Latency.Add(latencyBound(i), n)

@@ -7,7 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// movedRows lists the rows that package move may write: all except the outbox.
+// movedRows lists the prefixes of the rows that package move may write. CheckMoved lists the other rows.
 var movedRows = []string{
 	rowKeys, rowModels, rowDetails, rowHours, rowSpans, rowSpanDays, rowRecent, rowEnds, rowKeyEnds, rowHourEnds, rowRecords, rowViolation, rowViolationAge, string(rowsChain),
 }

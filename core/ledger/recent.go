@@ -132,7 +132,7 @@ func (c *call) addRecentBatch(a *Absorb) {
 	}
 	c.b.recent++
 	for i := range a.Recent {
-		a.Recent[i].Unlisted = "" // they are stored in the spans
+		a.Recent[i].Unlisted = "" // the durations are stored in the spans
 	}
 	batch := RequestBatch{c.b.recent, a.KeyID, a.Recent}
 	c.put(recentKey(c.b.recent), abi.EncodeFields(0, 128*len(a.Recent), batch.fields))

@@ -83,7 +83,7 @@ func spanReads(of command, now uint64) (ranges []abi.Range) {
 	return ranges
 }
 
-// addSpan adds the activity of an hour to the row of the current ten minutes.
+// addSpan adds the activity of an hour to the row of the current ten minutes, or to the closest row within that hour.
 func (c *call) addSpan(hour uint64, model, keyID string, a *Activity) error {
 	at := timeWithin(hour, c.in.NowMs)
 	key := spanKey(at / SpanMs)

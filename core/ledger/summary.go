@@ -8,13 +8,15 @@ import (
 	"github.com/postern-ai/postern/core/calendar"
 )
 
-// A project's Ledger sends summaries to the deployment's Ledger: at most one in summaryMs, and only after a report.
-// Each summary contains the total activity of each hour so far, so repeated or reordered summaries are harmless.
+// A project's Ledger sends summaries to the deployment's Ledger after commands that may change its figures, usually
+// at most one in summaryMs. Each summary contains the total activity of each hour so far, so repeated or reordered
+// summaries are harmless.
 
 const (
 	summaryMs = 30_000
 	moreMs    = 1_000 // delay after a summary that could not hold everything
-	// summaryHours is the maximum number of hours in one summary. More hours are due only after an outage.
+	// summaryHours is the maximum number of hours in one summary. More hours can be due for the first summary and
+	// after an outage.
 	summaryHours = 12
 	// summaryNames is the number of models, and of keys, that an hour of a summary lists separately: the most
 	// expensive ones.
@@ -103,10 +105,10 @@ func (s *sent) dueMs(now uint64) uint64 {
 	return s.atMs + summaryMs
 }
 
-// summaryReads returns the rows that the alarm needs to find out which hours are due.
+// summaryReads are the rows that the alarm needs to find out which hours are due.
 var summaryReads = []abi.Range{{Start: rowSummary}, {Start: abi.OutboxKey(summarySlot)}}
 
-// dueSummary sets the alarm for the next summary, after a report.
+// dueSummary sets the alarm for the next summary, after a command that may change its content.
 func (c *call) dueSummary() {
 	if c.in.Name != Root {
 		c.setAlarm(c.in.NowMs + summaryMs)
@@ -155,8 +157,7 @@ func (c *call) lastSummary() (last sent, err error) {
 }
 
 // hours returns the candidates for the next summary. They start one hour before the last covered hour, because
-// reports about an hour's last seconds arrive after its end. The first summary starts with the oldest hour that is
-// kept.
+// reports about an hour's last seconds arrive after its end. For the first summary, they start KeepHourDays days ago.
 func (s *sent) hours(now uint64) (first, end uint64) {
 	hour := now / calendar.HourMs
 	if s.hour == 0 {
@@ -274,7 +275,7 @@ func withoutDurations(list []Named) []Named {
 	return list
 }
 
-// openViolations returns the number of violations that are not closed.
+// openViolations returns the number of violations in the state "open".
 func (c *call) openViolations() (uint64, error) {
 	v, err := c.loadViolations()
 	if err != nil {

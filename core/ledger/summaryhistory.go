@@ -13,7 +13,7 @@ import (
 // historyDays is the length of the history: two ranges of 90 days.
 const historyDays = 180
 
-// historyReads returns the daily rows of the history.
+// historyReads returns the ranges of the history's daily rows.
 func historyReads(now uint64) []abi.Range {
 	today := calendar.Day(now)
 	first := today - min(today, historyDays)

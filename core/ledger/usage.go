@@ -28,8 +28,8 @@ type Usage struct {
 	// Mocked counts requests that the built-in provider served in test mode, without an attempt at a real provider.
 	// Only ten-minute rows and their sums have this count.
 	Mocked uint64
-	// Ends counts requests that were not served. They have their own rows. Only EndsQuery and ActivityQuery return
-	// them.
+	// Ends counts requests that were not served. They have their own rows. The replies to Query, and to Report
+	// without Ends, do not include them.
 	Ends Endings
 }
 

@@ -71,8 +71,9 @@ func draw(targets []config.Target, random func() uint64, usable func(int) bool) 
 	return 0
 }
 
-// BackoffMs returns the backoff before a retry (0 is the first): full jitter up to a doubling bound, but at least the
-// provider's Retry-After. ok is false if Retry-After exceeds MaxBackoffMs.
+// BackoffMs returns the backoff before a retry. The first retry has the number 0. The backoff is random, up to a
+// bound that doubles with each retry, but at least the provider's Retry-After. ok is false if Retry-After exceeds
+// MaxBackoffMs.
 func BackoffMs(r *config.Routing, retry, retryAfterMs, random uint64) (ms uint64, ok bool) {
 	if retryAfterMs > r.MaxBackoffMs {
 		return 0, false
