@@ -1,6 +1,6 @@
 // make bench-selfhosted: measures `postern serve` against Go's httputil.ReverseProxy and Portkey's gateway in the
 // same run, with the same upstream, clients and disk. A row below its target is marked "short". Portkey's errors are
-// noted in their row. The exit code is nonzero only after a wrong response from another server or a broken run.
+// only noted in its row. The exit code is nonzero only after a wrong response from another server or a broken run.
 //
 // BENCH_SECONDS (default 5) is the length of a round, and BENCH_ROUNDS (default 3) is the number of rounds.
 // BENCH_REQUESTS (default 100000) is the number of requests before the second memory reading. A full run uses

@@ -259,7 +259,7 @@ func (m *model) changeStatus(t *rapid.T) {
 	m.put(k, rapid.SampledFrom([]doc.Status{doc.Active, doc.Active, doc.Inactive, doc.Removed}).Draw(t, "status"))
 }
 
-// oldPut redelivers an older record or budget.
+// oldPut redelivers an older record and an older budget.
 func (m *model) oldPut(t *rapid.T) {
 	k := rapid.SampledFrom(m.keys).Draw(t, "key")
 	put := rapid.SampledFrom(k.puts).Draw(t, "put")

@@ -60,8 +60,8 @@ func TestEarlyReturns(t *testing.T) {
 	}
 }
 
-// earlyReturns finds the return statements that contain both a variable and a call whose argument is the variable's
-// method fields. It ignores variables that are pointers made by the function.
+// earlyReturns finds the return statements that contain both a variable and a call that gets the variable's method
+// fields as an argument. It ignores variables that are pointers made by the function.
 func earlyReturns(f *ast.FuncDecl) (found []token.Pos) {
 	pointers := map[string]bool{}
 	ast.Inspect(f.Body, func(n ast.Node) bool {

@@ -26,8 +26,8 @@ exists() {
 }
 
 # Prints the ID of the KV namespace that wrangler created for the gateway, if there is one. Wrangler reuses the
-# namespace of a deployed gateway. Otherwise it creates one, which fails if an interrupted first deployment left one
-# behind.
+# namespace of a gateway that is deployed. For a new gateway, it creates a namespace, but this fails if an interrupted
+# first deployment left one behind.
 kv_namespace() {
   local all
   all=$(wrangler kv namespace list </dev/null) || fail 'nothing was deployed: wrangler could not list the KV namespaces (see above).'

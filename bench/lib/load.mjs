@@ -5,8 +5,8 @@ import { BENCH, cpuSeconds, output } from './process.mjs'
 export const CONNECTIONS = 8
 
 /**
- * One round of wrk against a URL. mode is "unique" or "same" (see load.lua for the others). child is the process
- * whose CPU time is measured. A peer's errors are counted. An error of Postern or of a baseline ends the run.
+ * One round of wrk against a URL. mode is "unique" or "same". load.lua describes the other options. child is the
+ * process whose CPU time is measured. A peer's errors are counted. An error of Postern or of a baseline ends the run.
  */
 export async function load(
   url,

@@ -1,4 +1,4 @@
-// The tables of a run. A section returns its header and rows as strings, and notes for below the table.
+// The tables of a run. A section returns its header and rows as strings, and the notes that follow the table.
 import { geography } from './geography.mjs'
 import { governed } from './governed.mjs'
 import { governor } from './governor.mjs'

@@ -79,7 +79,7 @@ func TestPeriods(t *testing.T) {
 	}
 }
 
-// TestStoredMonths checks periods stored before budgets had cycles, which are month numbers.
+// TestStoredMonths checks periods that were stored as month numbers, before budgets had cycles.
 func TestStoredMonths(t *testing.T) {
 	if p := calendar.ReadPeriod(0); p != 0 {
 		t.Errorf("0 is read as %x", p)

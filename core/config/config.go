@@ -82,8 +82,8 @@ type Provider struct {
 	Ready   bool     // the provider has all credentials and settings that it needs
 	Ownable bool     // the provider accepts a project's own key
 	Missing []string // variables that the operator must set to make it ready
-	// Account is the provider whose key this one shares. This is the first provider that reads the same variable,
-	// usually itself.
+	// Account is the name of the first provider that reads its key from the same variable, which is usually this
+	// provider. Providers with the same account share a key.
 	Account  string
 	keyEnv   string // the name of the variable that contains Key
 	Settings []abi.Header

@@ -31,8 +31,8 @@ func (p *parser) further(o *object) further {
 	return w
 }
 
-// Renamed is a provider in earlier versions that is now a wire of another provider. In overlays, and where a model is
-// written as "provider/name", its name still refers to that other provider.
+// Renamed describes a provider of earlier versions that is now a wire of another provider. In overlays, and where a
+// model is written as "provider/name", the earlier name still refers to that other provider.
 type Renamed struct{ From, To, Wire string }
 
 // renamed reads an object such as {"renamed": {"openai-responses": {"provider": "openai", "wire": "responses"}}}.

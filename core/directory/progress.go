@@ -27,7 +27,7 @@ func progressReads(projectID string) []abi.Range {
 	}
 }
 
-// progress compares the project's last delivery with the oldest one in the outbox, whose deliveries are made in
+// progress compares the project's last delivery with the oldest one in the outbox, because deliveries are made in
 // order.
 func progress(rows []abi.Row) abi.ObjectOutput {
 	done, last, oldest := byte(1), "", ""

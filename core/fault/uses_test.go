@@ -88,7 +88,7 @@ func found(t *testing.T, root string, name func(ast.Node) string) map[string]boo
 	return into
 }
 
-// texts returns the contents of all files below the folders whose names have one of the endings.
+// texts returns the contents of all files that are below the folders and have one of the endings.
 func texts(t *testing.T, endings []string, folders ...string) string {
 	t.Helper()
 	var all strings.Builder

@@ -5,7 +5,7 @@ import "github.com/postern-ai/postern/core/abi"
 // Way says between which programs a header is sent.
 type Way uint8
 
-// The ways of headers.
+// The values of Way.
 const (
 	Request      Way = iota + 1 // from a caller to the gateway's endpoints
 	Response                    // from the gateway's endpoints to a caller

@@ -143,7 +143,8 @@ func TestUnknownLease(t *testing.T) {
 	}
 }
 
-// TestDue checks that a report is sent early when 64 requests have ended, or when half of the slots are in use.
+// TestDue checks that a report is sent early when 64 requests have ended, or when more than half of the slots are in
+// use.
 func TestDue(t *testing.T) {
 	for slots, want := range map[uint64]int{300: 64, 20: 11, 4: 3} {
 		l := keymeter.Lease{ID: 7, DurationMs: 2000, Requests: 200, AmountPico: money.Dollar, Slots: slots}
@@ -194,8 +195,8 @@ func TestClockGoesBack(t *testing.T) {
 	}
 }
 
-// TestKeeper checks who keeps an entry: first the first exchange, then another one when the keeper is a second and a
-// half late, and the next one when the keeper has served for 15 seconds.
+// TestKeeper checks who keeps an entry: first the exchange that asked for the lease, then another one if the keeper
+// is a second and a half late, and none if there is nothing left to keep.
 func TestKeeper(t *testing.T) {
 	e := &lease.Entry{}
 	if e.Keep(start, 1) || e.Wake(start, 1) != lease.Leave {

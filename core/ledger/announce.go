@@ -38,8 +38,8 @@ func (a *announced) add(v *StoredViolation) {
 	a.count++
 }
 
-// announce creates the alert for new violations if one is due. Otherwise it sets the alarm for it. Without an
-// endpoint, new violations are not collected.
+// announce creates the alert for new violations if it is due. If it is not due yet, announce sets the alarm. Without
+// an endpoint, new violations are not collected.
 func (c *call) announce() error {
 	if c.v == nil || c.v.announced.count == 0 {
 		return nil

@@ -61,7 +61,7 @@ func newAnnouncer(t *testing.T) *harness {
 	return b
 }
 
-// severe returns a group of violations of a rule with a given severity.
+// severe returns a group of violations of a rule with the given severity.
 func severe(rule, severity string, firstMs uint64) ledger.ViolationGroup {
 	g := group(rule, firstMs, 1)
 	g.Severity = severity

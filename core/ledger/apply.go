@@ -18,7 +18,7 @@ import (
 //	u/<day>/<model>         usage by day and model
 //	x/<day>/<key>/<model>   usage by day, key and model
 //	y/<hour>                usage by hour, of older versions
-//	h/<span>, d/<day>       activity by ten minutes, or later by day: by minute, model and key; see span.go
+//	h/<span>, d/<day>       activity of ten minutes or, later, of a day, by minute, model and key; see span.go
 //	r/<number>              ring buffer: metadata of a batch of requests
 //	e/<day>                 endings by day
 //	f/<day>/<key>           endings by day and key

@@ -48,8 +48,8 @@ func granted(epoch uint64, total money.Pico) ledger.GrantReply {
 	return ledger.GrantReply{Epoch: epoch, TotalPico: total, Granted: true}
 }
 
-// exhausted returns the reply when a budget of 10 dollars has nothing left. The reply has the budget and the spent
-// part.
+// exhausted returns the reply to a Grant for which too little is left of a budget of 10 dollars. The reply has the
+// budget and the spent part.
 func exhausted(spent money.Pico) ledger.GrantReply {
 	return ledger.GrantReply{Epoch: 1, Spent: spent > 0, Told: true, BudgetPico: 10 * money.Dollar, SpentPico: spent}
 }

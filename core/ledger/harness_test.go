@@ -41,7 +41,7 @@ func (b *harness) call(command []byte) []byte {
 	return reply
 }
 
-// rowsOf returns the number of rows with a prefix.
+// rowsOf returns the number of rows with the given prefix.
 func (b *harness) rowsOf(prefix string) (n int) {
 	for name := range b.Rows {
 		if strings.HasPrefix(name, prefix) {

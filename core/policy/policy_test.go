@@ -10,8 +10,8 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// catalogText has one provider with credentials (alpha) and four without. These are beta, gamma and gamma-chat, which
-// are two wires of one account, and house, which does not support project keys.
+// catalogText has one provider with credentials, alpha, and four without: beta, gamma, gamma-chat and house. gamma
+// and gamma-chat are two wires of one account. house does not support project keys.
 const catalogText = `{"version":"1","defaultPlan":"p","routing":{"requestMs":1000},"plans":[{"name":"p","budget":"1"}],
 	"providers":[
 		{"name":"alpha","wire":"openai","baseUrl":"https://alpha.example/v1","keyEnv":"ALPHA_KEY"},

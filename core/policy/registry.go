@@ -46,9 +46,9 @@ func StateOf(word string) (s doc.RegistryState, ok bool) {
 // Registered returns the registration of a model for a key ID. If the ID is empty, a model is permitted if at least
 // one key may use it. The policy may be nil.
 //
-// A retired or blocked model is refused regardless of the enforcement. Under Enforce, only approved models,
-// deprecated models and, for their keys, restricted models are permitted. Under EnforceWarn, the others pass with a
-// warning.
+// A retired or blocked model is refused regardless of the enforcement. Under Enforce, approved and deprecated models
+// are permitted, and restricted models are permitted for the keys that they list. Under EnforceWarn, the others pass
+// with a warning.
 func Registered(cfg *config.Config, p *doc.Policy, keyID string, m *config.Model) (r Registration) {
 	if p == nil {
 		return r

@@ -67,8 +67,8 @@ async function demoProject(admin, projectId) {
 }
 
 /**
- * Creates a key and returns its value. Inactive keys with the same name are deleted. Active ones are deleted only if
- * our key's value was lost. Otherwise they belong to the user.
+ * Creates a key and returns its value. Inactive keys with the same name are deleted. Active keys with that name are
+ * deleted only if the value of our key was lost. If we have our key, they belong to the user.
  */
 async function newKey(admin, projectId, fields, remembered) {
   const path = `/${projectId}/keys`

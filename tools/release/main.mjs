@@ -50,7 +50,7 @@ function clear() {
 
 /** Compiles `postern` for all platforms and returns the paths of the binaries. */
 function compile(version) {
-  run('./build.sh', ['core']) // which also provides tools for this machine
+  run('./build.sh', ['core']) // this also builds the tools that this machine needs
   run('./build.sh', ['docs'])
   return PLATFORMS.map(({ os, arch }) => {
     const binary = join(WORK, `postern-${version}-${os}-${arch}`, 'postern')
