@@ -91,7 +91,7 @@ async function failing(ended) {
   throw new Error('wrangler exited')
 }
 
-/** Returns a function that throws a problem of the configuration and drops the output of the requests that met it. */
+/** Returns a function that throws a problem of the configuration, after dropping the output that the problem caused. */
 function misconfiguration(output) {
   return (problem) => {
     output.drop()

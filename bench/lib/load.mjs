@@ -81,7 +81,7 @@ export async function interleave(rounds, contenders) {
   return results
 }
 
-/** The median of ours / theirs over the rounds; a dash if a peer failed throughout one of them. */
+/** The median of ours / theirs over the rounds, or a dash if a peer failed throughout one of them. */
 export function ratio(ours, theirs, metric) {
   const ratios = ours.map((result, i) => metric(result) / metric(theirs[i]))
   return ratios.every(Number.isFinite) ? median(ratios) : '–'

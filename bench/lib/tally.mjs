@@ -17,7 +17,7 @@ const lua = readFileSync(join(BENCH, 'load.lua'), 'utf8')
 const pieces = [...lua.matchAll(/\[\[(.*?)\]\]/g)].map(([, text]) => text)
 const SAME = `{"messages":[{"role":"user","content":"${pieces.join('')}0."}],"quality":"balanced"}`
 
-/** The number of requests that the gateway served, by project. */
+/** Counts the requests that the gateway served, by project, and checks the counts. */
 export class Tally {
   served = new Map()
 

@@ -64,8 +64,8 @@ export function external(name, url) {
 const MEMORY_FOLDER = '/dev/shm'
 
 /**
- * A folder for Durable Object storage, emptied first unless kept; inMemory puts it on an in-memory file system, if
- * there is one.
+ * A folder for Durable Object storage. It is emptied first, unless keep is set. With inMemory, it is on an in-memory
+ * file system if there is one.
  */
 export function disk(name, { keep = false, inMemory = false } = {}) {
   const path =

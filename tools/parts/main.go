@@ -39,7 +39,7 @@ func main() {
 	}
 }
 
-// spare is added to the number of cores, because every part waits now and then.
+// spare is added to the number of cores, because every part has to wait at times.
 const spare = 0.5
 
 type options struct {
