@@ -45,7 +45,7 @@ type CompletionParams struct {
 
 	// ResponseSchema is the JSON Schema that the output must match. The gateway validates the output.
 	ResponseSchema json.RawMessage `json:"responseSchema,omitempty"`
-	// Metadata has up to 16 labels, for providers that keep them.
+	// Metadata has up to 16 labels, for providers that store them.
 	Metadata map[string]string `json:"metadata,omitempty"`
 
 	// CacheControl is no-store (do not read or write the gateway's cache), no-cache (do not read it), or max-age=N (accept
@@ -56,7 +56,7 @@ type CompletionParams struct {
 	Strict bool `json:"-"`
 }
 
-// Reasoning is how much the model thinks.
+// Reasoning sets how much the model thinks.
 type Reasoning struct {
 	Effort Effort `json:"effort"`
 }
@@ -74,7 +74,7 @@ const (
 	EffortXHigh   Effort = "xhigh"
 )
 
-// FinishReason is why an output ended.
+// FinishReason says why the output ended.
 type FinishReason string
 
 // The reasons. FinishLength means that the output reached the maximum number of tokens.
@@ -121,8 +121,8 @@ type Verdict struct {
 	RiskScore int      `json:"riskScore"` // 0 to 100
 }
 
-// Complete returns a completion once all of it has arrived. Its errors are those of Error, most often a
-// *BadRequestError, *BudgetExceededError, *RateLimitError, *BlockedByPolicyError or *InternalServerError.
+// Complete returns a completion once all of it has arrived. All errors are of the types that Error lists, most often
+// a *BadRequestError, *BudgetExceededError, *RateLimitError, *BlockedByPolicyError or *InternalServerError.
 func (s AIService) Complete(ctx context.Context, params CompletionParams, opts ...CallOption) (*Completion, error) {
 	r, err := params.completion("/api/ai/complete")
 	if err != nil {

@@ -131,7 +131,7 @@ func (b *responseBody) timeEachRead(timeout time.Duration) {
 	b.idle = timeout
 }
 
-// timeAll replaces the timeout with one for everything that is left to read.
+// timeAll replaces the timeout with one for reading the rest of the body.
 func (b *responseBody) timeAll(timeout time.Duration) {
 	b.idle = 0
 	b.timer.Reset(timeout)
@@ -176,7 +176,7 @@ func (b *responseBody) Close() (err error) {
 }
 
 // interrupted returns the error if the call was aborted or the attempt timed out, and otherwise nil. slow names what
-// the attempt is waiting for, unless it is the gateway.
+// the attempt is waiting for. It is empty for the gateway.
 func (b *responseBody) interrupted(slow string) error {
 	switch {
 	case b.call.ctx.Err() != nil:
@@ -189,7 +189,7 @@ func (b *responseBody) interrupted(slow string) error {
 	return nil
 }
 
-// failure classifies an error of the HTTP client.
+// failure classifies an error from the HTTP client.
 func (b *responseBody) failure(err error) error {
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {

@@ -9,7 +9,7 @@ type AvailableModel struct {
 }
 
 // Available returns the models and tiers that the client's key may use, in the gateway's order. Any kind of key
-// works, if it has the permission models.
+// works, if it has the "models" permission.
 func (s ModelService) Available(ctx context.Context, opts ...CallOption) ([]AvailableModel, error) {
 	body, _, err := fetch[availableBody](ctx, s.client, get("/v1/models", nil), opts)
 	if err != nil {

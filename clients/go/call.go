@@ -108,7 +108,7 @@ func (s callSettings) idempotency() (string, error) {
 	return "", nil
 }
 
-// header returns the value of x-postern-govern, or "".
+// header returns the value of x-postern-govern, or "" if there is nothing to send.
 func (g Governor) header() string {
 	var parts []string
 	if *g.Enabled && *g.StrictMode {

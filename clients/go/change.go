@@ -19,10 +19,10 @@ func (m members) given() members {
 	return m
 }
 
-// null is a value that clears a field.
+// null is the JSON value that clears a field.
 var null = json.RawMessage("null")
 
-// present returns nil for a zero value.
+// present returns value, or nil if it is zero.
 func present[T comparable](value T) any {
 	var zero T
 	if value == zero {
@@ -31,7 +31,8 @@ func present[T comparable](value T) any {
 	return value
 }
 
-// changed returns nil for a nil pointer, and null for a pointer to a zero value.
+// changed returns the value that a pointer refers to. It returns nil for a nil pointer, and null for a pointer to a
+// zero value.
 func changed[T comparable](value *T) any {
 	var zero T
 	switch {
@@ -43,7 +44,7 @@ func changed[T comparable](value *T) any {
 	return *value
 }
 
-// changedTime is like changed, for times.
+// changedTime is changed for times.
 func changedTime(value *time.Time) any {
 	if value == nil {
 		return nil
@@ -51,7 +52,7 @@ func changedTime(value *time.Time) any {
 	return changed(Ptr(timestamp(*value)))
 }
 
-// listed returns nil for a nil slice.
+// listed returns items, or nil if the slice is nil.
 func listed(items []string) any {
 	if items == nil {
 		return nil

@@ -24,7 +24,7 @@ const (
 	codeStream       = "stream_error" // for an error event without a code
 )
 
-// eventStream reads events from a response in the format of server-sent events.
+// eventStream reads events from a response that consists of server-sent events.
 type eventStream struct {
 	body   *responseBody
 	reader *eventReader
@@ -130,7 +130,7 @@ func errorEvent(data []byte) error {
 	return &StreamError{Message: e.Error, Code: e.Code, RequestID: e.RequestID, Findings: e.Findings}
 }
 
-// wholeCompletion returns a non-streaming completion in the form of events.
+// wholeCompletion returns a non-streaming completion as events.
 type wholeCompletion struct{ events []Event }
 
 func newWholeCompletion(c *Completion) *wholeCompletion {

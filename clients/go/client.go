@@ -35,7 +35,7 @@ type internals struct {
 	log      logger
 	defaults hidden[shared] // every field is set
 	hooks    hooks
-	pausing  atomic.Int64 // calls in a pause that the gateway asked for
+	pausing  atomic.Int64 // number of calls in a pause that the gateway asked for
 
 	mu      sync.Mutex
 	project string // the key's project, known once a report has needed it

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// ComplianceService reads the evidence of the project's governance. It needs a project key (pk_…) with the permission
-// compliance.
+// ComplianceService reads the evidence of the project's governance. It needs a project key (pk_…) with the
+// "compliance" permission.
 type ComplianceService struct{ client *Client }
 
-// ComplianceSummary says how the project is governed.
+// ComplianceSummary summarizes how the project is governed.
 type ComplianceSummary struct {
 	Project     ComplianceProject    `json:"project"`
 	GeneratedAt time.Time            `json:"generatedAt"`
@@ -20,7 +20,7 @@ type ComplianceSummary struct {
 	Retention   ComplianceRetention  `json:"retention"`
 	Chains      []Chain              `json:"chains"`
 	Signing     Signing              `json:"signing"`
-	Samples     []string             `json:"samples"` // records of exports that are samples
+	Samples     []string             `json:"samples"` // kinds of exported records that are only samples
 }
 
 // ComplianceProject is the key's project.
@@ -40,7 +40,7 @@ type ComplianceGovernor struct {
 	PolicyVersion        int          `json:"policyVersion"`        // 0 without a policy
 	Unchecked            string       `json:"unchecked"`            // allow or block
 	Input                ActionCounts `json:"input"`
-	System               ActionCounts `json:"system,omitzero"` // of system messages and tool definitions
+	System               ActionCounts `json:"system,omitzero"` // for system messages and tool definitions
 	Output               ActionCounts `json:"output"`
 	Exemptions           int          `json:"exemptions,omitzero"`           // number of exempted values and patterns
 	ExemptAgentAddresses bool         `json:"exemptAgentAddresses,omitzero"` // whether the addresses of coding agents are exempted
@@ -70,7 +70,7 @@ type ComplianceRegistry struct {
 type ComplianceViolations struct {
 	Open         int              `json:"open"`
 	Acknowledged int              `json:"acknowledged"`
-	BySeverity   map[Severity]int `json:"bySeverity"` // of the newest open violations, as many as Counted
+	BySeverity   map[Severity]int `json:"bySeverity"` // covers only the newest open violations, as many as Counted
 	Counted      int              `json:"counted"`
 }
 
@@ -82,7 +82,7 @@ type ComplianceRetention struct {
 	HourlyUsageDays int `json:"hourlyUsageDays"`
 	ViolationDays   int `json:"violationDays"`
 	MaxViolations   int `json:"maxViolations"`
-	RequestBatches  int `json:"requestBatches"` // of up to 32 recent requests
+	RequestBatches  int `json:"requestBatches"` // each with up to 32 recent requests
 }
 
 // Chain is the state of a chain of events.

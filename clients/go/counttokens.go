@@ -2,17 +2,17 @@ package postern
 
 import "context"
 
-// TokenCount is the number of input tokens of a completion.
+// TokenCount is the number of input tokens that a completion would have.
 type TokenCount struct {
 	PromptTokens int    `json:"promptTokens"`
-	Estimated    bool   `json:"estimated"` // by the gateway, if the provider cannot count or failed, or the key is for development
+	Estimated    bool   `json:"estimated"` // the gateway estimated the number: the provider cannot count or failed, or the key is for development
 	Provider     string `json:"provider"`  // the provider that would serve the completion; mock for development keys
 	Model        string `json:"model"`
 	Meta         Meta   `json:"-"`
 }
 
 // CountTokens counts the input tokens that Complete would send with the same parameters. It costs nothing, counts
-// toward the request limits, and is retried like a read. Its errors are those of Error.
+// toward the request limits, and is retried like a read. All errors are of the types that Error lists.
 func (s AIService) CountTokens(ctx context.Context, params CompletionParams, opts ...CallOption) (*TokenCount, error) {
 	r, err := params.request("/api/ai/count-tokens")
 	if err != nil {

@@ -34,13 +34,12 @@
 // # Retries
 //
 // A call makes up to three attempts. It retries after a failed connection, a timeout, and the statuses 408, 409, 429
-// and 500 or above, unless the response says otherwise. The pause is the one that the response asks for, or else
-// starts at half a second and grows. Streams are retried until their headers have arrived. Without WithIdempotency, a
-// completion whose connection broke may be charged twice. Changes to violations and models, and calls of Post, are
-// retried only if the gateway is certain not to have executed them.
+// and 500 or above, unless the response says otherwise. The pause before a retry is as long as the response asks for.
+// If it asks for none, the pause starts at half a second and grows. Streams are retried until their headers have
+// arrived. Without WithIdempotency, a completion whose connection broke may be charged twice. Changes to violations
+// and models, and calls of Post, are retried only if the gateway is certain not to have executed them.
 //
-// If several calls of a client are waiting at the same time because their responses ask for it, they resume one after
-// another.
+// If responses ask several calls of a client to wait at the same time, the calls resume one after another.
 //
 // # Your own functions
 //

@@ -18,10 +18,10 @@ const page = "../../docs/clients/go.md"
 type block struct {
 	kind, code string
 	section    string // its heading
-	output     string // the block's output, if the next block shows it
+	output     string // the content of the next block, if that block shows an output
 }
 
-// codeBlocks returns the blocks of a page without their indentation. Each output belongs to its block.
+// codeBlocks returns the blocks of a page without their indentation. An output becomes part of the block before it.
 func codeBlocks(t *testing.T, file string) []block {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -50,8 +50,8 @@ func codeBlocks(t *testing.T, file string) []block {
 	return blocks
 }
 
-// shows reports whether a block's output matches the page, where … matches anything. The tests' catalog has other
-// models than the demo.
+// shows reports whether output matches the one on the page, where … matches anything. The model's name may differ,
+// because the tests' catalog has different models from the demo's.
 func (b block) shows(output string) bool {
 	pattern := strings.NewReplacer("…", ".*", "gpt-4\\.1-mini", "\\S+").Replace(regexp.QuoteMeta(b.output))
 	return regexp.MustCompile("(?s)^" + pattern + "$").MatchString(output)
@@ -62,7 +62,7 @@ type documentation struct {
 	quickStart []block // commands, and a program
 	fragments  []block
 	webhook    block   // a function
-	commands   []block // run in the module of a program
+	commands   []block // run in a program's module
 }
 
 func readDocumentation(t *testing.T) (d documentation) {
@@ -86,7 +86,7 @@ func readDocumentation(t *testing.T) (d documentation) {
 	return d
 }
 
-// fragmentProgram runs one of the documentation's code blocks that are not programs themselves.
+// fragmentProgram runs one code block of the documentation that is not a complete program.
 const fragmentProgram = `package main
 
 import (
@@ -118,7 +118,7 @@ func main() {
 }
 `
 
-// newFragments builds a program that runs the block whose number is its argument.
+// newFragments builds a program that takes the number of a block as its argument and runs that block.
 func newFragments(t *testing.T, blocks []block) program {
 	var cases strings.Builder
 	for i, b := range blocks {

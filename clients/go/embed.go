@@ -25,7 +25,7 @@ type Embedding struct {
 	Meta       Meta        `json:"-"`
 }
 
-// Embed turns texts into vectors. Its errors are those of Error.
+// Embed turns texts into vectors. All errors are of the types that Error lists.
 func (s AIService) Embed(ctx context.Context, params EmbedParams, opts ...CallOption) (*Embedding, error) {
 	r, err := modelRequest("/api/ai/embed", params.CacheControl, params.Strict)
 	if err == nil {

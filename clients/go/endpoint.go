@@ -10,17 +10,17 @@ import (
 	"strings"
 )
 
-// Get calls an endpoint that has no method of its own and parses its JSON into out. As for encoding/json, out is a
-// pointer; nil ignores the response. path begins with one slash and is sent unchanged after the base URL. It has no
-// query, which WithQuery sets. Status 204 counts as null. A response that is not JSON or does not fit out is an
-// *InvalidResponseError. Other errors, retries and logs are as for other reads.
+// Get calls an endpoint that has no method of its own and parses its JSON into out. As in encoding/json, out is a
+// pointer. If it is nil, the response is ignored. path begins with one slash and is sent unchanged after the base
+// URL. It has no query; use WithQuery for that. Status 204 counts as null. A response that is not JSON or does not
+// fit out is an *InvalidResponseError. Retries, logs and all other errors are the same as for other reads.
 func (c *Client) Get(ctx context.Context, path string, out any, opts ...CallOption) error {
 	return c.endpoint(ctx, request{method: http.MethodGet, path: path}, out, opts)
 }
 
 // Post sends body as JSON and otherwise works like Get. If body is nil, no body is sent. A json.RawMessage is sent
 // unchanged. A call is not repeated after a lost connection or a server error, because its change may have been made.
-// With WithIdempotencyKey it is repeated, if the endpoint supports such keys.
+// With WithIdempotencyKey, it is repeated. The endpoint must then support idempotency keys.
 func (c *Client) Post(ctx context.Context, path string, body, out any, opts ...CallOption) error {
 	r := request{method: http.MethodPost, path: path, governed: true, change: true, keyed: true}
 	if body != nil {

@@ -116,7 +116,7 @@ func TestInvalidIdempotencyKeyOfPost(t *testing.T) {
 	}
 }
 
-// paths of endpoints, and whether they are sent.
+// paths maps paths of endpoints to whether they are accepted and sent.
 var paths = map[string]bool{
 	"/":                    true,
 	"/v1/models":           true,
@@ -168,7 +168,7 @@ func TestQueryNeedsAName(t *testing.T) {
 	}, "postern: WithQuery must have a name")
 }
 
-// TestDefaultsAreNotShared checks that the options of a call do not change anything about the client's.
+// TestDefaultsAreNotShared checks that the options of a call do not change those of the client.
 func TestDefaultsAreNotShared(t *testing.T) {
 	var got []string
 	client := newFake(t, func(w http.ResponseWriter, r *http.Request) {

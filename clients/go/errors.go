@@ -66,8 +66,8 @@ func (e *APIConnectionError) posternError() {}
 // Unwrap returns the cause.
 func (e *APIConnectionError) Unwrap() error { return e.Cause }
 
-// APITimeoutError reports that an attempt took longer than its timeout (see WithTimeout), in the last attempt. It is
-// distinct from context.DeadlineExceeded, which means that the time for the whole call is over.
+// APITimeoutError reports that the last attempt took longer than its timeout (see WithTimeout). It is distinct from
+// context.DeadlineExceeded, which means that the time for the whole call is over.
 type APITimeoutError struct {
 	*APIConnectionError
 	Duration time.Duration // the timeout
@@ -80,7 +80,7 @@ func (e *APITimeoutError) Error() string {
 	return fmt.Sprintf("postern: %s: no response from %s within %v", e.call, e.origin, e.Duration)
 }
 
-// Timeout returns true, as for the errors of package net.
+// Timeout returns true, as the timeout errors of package net do.
 func (e *APITimeoutError) Timeout() bool { return true }
 
 // Unwrap returns the error as an *APIConnectionError.
@@ -103,7 +103,7 @@ func (e *APIAbortedError) posternError() {}
 // Unwrap returns the context's error and its cause.
 func (e *APIAbortedError) Unwrap() []error { return []error{e.Err, e.Cause} }
 
-// InvalidResponseError reports a response that does not have the promised form, for example one from a proxy in
+// InvalidResponseError reports a response that does not have the documented form, for example one from a proxy in
 // between.
 type InvalidResponseError struct {
 	StatusCode int
@@ -172,7 +172,7 @@ type APIError struct {
 	ResetsAt   time.Time   // when the limit or budget that refused the call resets; zero for other errors
 	Header     http.Header // of the response
 
-	// Used by Error.
+	// The method Error uses these fields.
 	address string // address of a response that is not from the API
 	hint    string // suggests what may be wrong with the base URL or the key
 }

@@ -19,7 +19,7 @@ type BudgetExceededError struct{ *APIError }
 // PermissionDeniedError is status 403: the key does not allow the method, the project or the model.
 type PermissionDeniedError struct{ *APIError }
 
-// NotFoundError is status 404: the ID or the tier is unknown.
+// NotFoundError is status 404: the ID, the model or the tier is unknown.
 type NotFoundError struct{ *APIError }
 
 // ConflictError is status 409: the version is outdated, or a request with the same idempotency key is in progress or lost.
@@ -35,7 +35,7 @@ type UnprocessableEntityError struct{ *APIError }
 // Findings says where and why.
 type BlockedByPolicyError struct{ *UnprocessableEntityError }
 
-// RateLimitError is status 429: a rate limit of the key or of the provider is exceeded.
+// RateLimitError is status 429: one of the key's limits is exceeded.
 type RateLimitError struct {
 	*APIError
 	RetryAfter *time.Duration // when to try again; nil if the gateway does not know
@@ -83,7 +83,7 @@ const (
 )
 
 // responseError returns the error for a response with an error status. If the Governor's settings are enabled, a
-// block by the policy is a *BlockedByPolicyError.
+// request that the policy blocks is a *BlockedByPolicyError.
 func (c *call) responseError(r *Response, body []byte) error {
 	e, ours := newAPIError(r, body)
 	switch {

@@ -91,8 +91,8 @@ func (c *call) namePage(err error, r *Response) error {
 
 func isPage(r *Response) bool { return strings.HasPrefix(r.Header.Get("content-type"), "text/html") }
 
-// baseHint asks about a base URL that ends in one of the gateway's paths, if the response there is not the API's
-// JSON.
+// baseHint returns a question about a base URL that ends in one of the gateway's paths. It returns "" unless the
+// response is a 404 or an HTML page.
 func (c *call) baseHint(r *Response) string {
 	if r.StatusCode != http.StatusNotFound && !isPage(r) {
 		return ""
@@ -105,7 +105,7 @@ func (c *call) baseHint(r *Response) string {
 	return ""
 }
 
-// keyHint says which kind of key a call needs, if the client has the other kind.
+// keyHint says which kind of key the call needs, or returns "" if the client has that kind.
 func (c *call) keyHint() string {
 	path, key := c.request.path, c.key
 	switch {

@@ -35,7 +35,8 @@ var answers = map[string]string{
 		`{"record":"event","seq":1,"kind":"key.create"}` + "\n",
 }
 
-// TestMain starts the gateway of the examples. In a child of TestProxies, it calls a gateway and runs no tests.
+// TestMain starts the gateway of the examples. In a child process of TestProxies, it calls a gateway and runs no
+// tests.
 func TestMain(m *testing.M) {
 	if os.Getenv(proxyChild) != "" {
 		runProxyChild()
@@ -145,7 +146,7 @@ func ExampleChatJSON() {
 	})
 	_, err = stream.Data()
 	var invalid *postern.OutputValidationError
-	if errors.As(err, &invalid) { // the completion is paid for
+	if errors.As(err, &invalid) { // the completion was charged anyway
 		fmt.Println(invalid.Issues, invalid.Completion.Usage.CostCents)
 	}
 	// Output: [{ must be a []int, got a number}] 0.00034

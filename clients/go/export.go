@@ -46,14 +46,14 @@ type Record struct {
 func (r Record) Decode(value any) error { return json.Unmarshal(r.Line, value) }
 
 // Export yields the lines of all pages. If entries are pruned in the meantime, it ends with a *ConflictError, and you
-// need to start again.
+// need to start the export again.
 func (s ComplianceService) Export(ctx context.Context, params ExportParams, opts ...CallOption) iter.Seq2[Record, error] {
 	const path = "/api/compliance/export"
 	first := queryOf(
 		"type", string(params.Type), "from", timestamp(params.From), "to", timestamp(params.To), "limit", number(params.Limit),
 	).Encode()
 	return eachItem(func(query string) (*Page[Record], error) {
-		values, _ := url.ParseQuery(query) // the query is its own or one that nextQuery accepted
+		values, _ := url.ParseQuery(query) // never fails: the query is first, or was checked by nextQuery
 		page := &Page[Record]{}
 		_, err := fetchText(ctx, s.client, get(path, values), opts, func(response *Response, text []byte) (err error) {
 			if page.Items, err = records(response, text); err == nil {

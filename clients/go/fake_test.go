@@ -22,7 +22,7 @@ const (
 
 var hello = CompletionParams{Messages: []Message{User("Hello!")}}
 
-// answer responds with a status and a body. It derives the content type from how the body begins.
+// answer responds with a status and a body. It derives the content type from the beginning of the body.
 func answer(w http.ResponseWriter, status int, body string) {
 	kind := "application/json"
 	if body != "" && body[0] == 'd' {
@@ -33,8 +33,8 @@ func answer(w http.ResponseWriter, status int, body string) {
 	_, _ = io.WriteString(w, body)
 }
 
-// openBodies is a transport that counts what a call must release: response bodies, and contexts, which their parent
-// context keeps until they are done.
+// openBodies is a transport that counts the response bodies and contexts that a call must release. A parent context
+// keeps its child contexts until they are done.
 type openBodies struct {
 	http.RoundTripper
 	open     atomic.Int64
@@ -74,8 +74,8 @@ func (b *countedBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// newFake returns a client for a server with the given handler. The client does not pause. After the test, no body
-// may be open and no goroutine may be left.
+// newFake returns a client for a server with the given handler. The client does not wait between attempts. After the
+// test, no body may be open and no goroutine may be left.
 func newFake(t *testing.T, handler http.HandlerFunc, opts ...Option) *Client {
 	before := runtime.NumGoroutine()
 	server := httptest.NewServer(handler)

@@ -20,7 +20,7 @@ func fetch[T any](ctx context.Context, c *Client, r request, opts []CallOption) 
 	return &value, response, nil
 }
 
-// fetchText makes a call and passes the text of its response to use.
+// fetchText makes a call and passes its response and the text of the body to the function use.
 func fetchText(ctx context.Context, c *Client, r request, opts []CallOption, use func(*Response, []byte) error) (*Response, error) {
 	call, err := c.newCall(ctx, r, opts)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"net/http"
 )
 
-// GovernorService checks texts against the project's policy. It needs a gateway key (sk_…) with the permission
-// validate.
+// GovernorService checks texts against the project's policy. It needs a gateway key (sk_…) with the "validate"
+// permission.
 type GovernorService struct{ client *Client }
 
 // Decision is the Governor's decision about a text.
@@ -64,7 +64,7 @@ type ValidationResult struct {
 	RiskScore int       `json:"riskScore"` // 0 to 100
 	Findings  []Finding `json:"findings"`  // at most 100
 	// Redacted is the text as a JSON string, or the messages as an array, with placeholders for the redacted parts.
-	// It is nil or null if the policy redacts nothing.
+	// It is nil or the JSON value null if the policy redacts nothing.
 	Redacted json.RawMessage `json:"redacted"`
 }
 

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// OutgoingRequest is passed to a request hook. It is one attempt, before it is sent.
+// OutgoingRequest is passed to a request hook. It describes an attempt that is about to be sent.
 type OutgoingRequest struct {
 	Method  string
 	Path    string      // after the base URL, without the query
@@ -25,7 +25,7 @@ type IncomingResponse struct {
 	Duration   time.Duration // from sending the request until the response's headers arrived
 }
 
-// hooks are the caller's functions. nil means that there is none.
+// hooks are the caller's functions. A nil field means that there is no such hook.
 type hooks struct {
 	request  func(context.Context, *OutgoingRequest) error
 	response func(context.Context, *IncomingResponse) error
@@ -35,7 +35,7 @@ type hooks struct {
 // for example to add a traceparent, except the API key and the headers of the connection itself. If it returns an
 // error, the call ends with that error unchanged: nothing is sent, logged or repeated. Several goroutines may call
 // hook at the same time. It should return when its context, that of the attempt, ends. If there are several request
-// hooks, the last one counts.
+// hooks, only the last one is called.
 func WithRequestHook(hook func(ctx context.Context, request *OutgoingRequest) error) Option {
 	return clientOption(func(s *settings) { s.hooks.request = hook })
 }
@@ -58,7 +58,7 @@ func (b *responseBody) header() (http.Header, error) {
 	if err := b.readKey(); err != nil {
 		return nil, err
 	}
-	header := c.header.Clone() // a hook and a cookie jar may change it
+	header := c.header.Clone() // because a hook and a cookie jar may change it
 	if hook := c.client.hooks.request; hook != nil {
 		r := &OutgoingRequest{Method: c.request.method, Path: c.request.path, Attempt: c.attempts, Header: header}
 		err := b.guard("the request hook", func(ctx context.Context) error { return hook(ctx, r) })

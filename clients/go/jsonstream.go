@@ -10,8 +10,8 @@ import (
 type JSONStream[T any] struct{ stream *ChatStream }
 
 // ChatJSON starts a completion in mode json as a stream. Its events are those of any stream, and they arrive before
-// anything is validated. Data and Final read it to its end and then do the same as CompleteJSON, with the same schema
-// and the same *OutputValidationError. Other errors are those of Chat.
+// anything is validated. Data and Final read the stream to its end. They then parse and validate its text as
+// CompleteJSON does, with the same schema and the same *OutputValidationError. Other errors are those of Chat.
 func ChatJSON[T any](ctx context.Context, client *Client, params CompletionParams, opts ...CallOption) *JSONStream[T] {
 	if err := client.check(ctx); err != nil {
 		return &JSONStream[T]{&ChatStream{err: err}}

@@ -9,7 +9,7 @@ import (
 type keySource struct {
 	text        string
 	function    func(context.Context) (string, error)
-	environment Environment // environment that the function's keys must belong to; empty: any
+	environment Environment // environment that the function's keys must belong to; empty means any
 }
 
 // readKey reads the key of the attempt. Errors contain neither the key nor the text of the function's error, which

@@ -48,7 +48,7 @@ func TestKeyFuncIsConcurrent(t *testing.T) {
 	}
 }
 
-// blocked is a function of the caller that ignores its context until the test ends.
+// blocked provides a caller's function that ignores its context until the test ends.
 type blocked struct{ started, end chan bool }
 
 func (b blocked) run() {
@@ -104,8 +104,8 @@ func TestTimeoutOfFunctionsOfTheCaller(t *testing.T) {
 	}
 }
 
-// TestPanicOfFunctionsOfTheCaller checks that the caller can recover from such panics. newFake checks that nothing is
-// left over.
+// TestPanicOfFunctionsOfTheCaller checks that the caller can recover from a panic in its own functions. newFake
+// checks for leaks.
 func TestPanicOfFunctionsOfTheCaller(t *testing.T) {
 	for name, option := range map[string]Option{
 		"key":           WithAPIKeyFunc(func(context.Context) (string, error) { panic("boom") }),
@@ -152,7 +152,7 @@ func TestKeyFuncOfEnvironment(t *testing.T) {
 	}
 }
 
-// TestKeyFuncReplacesKey checks that the last of several options counts.
+// TestKeyFuncReplacesKey checks that the last of several key options takes effect.
 func TestKeyFuncReplacesKey(t *testing.T) {
 	function := WithAPIKeyFunc(func(context.Context) (string, error) { return "sk_test_function", nil })
 	for want, options := range map[string][]Option{

@@ -51,7 +51,7 @@ func (s settings) logger(v *variables) logger {
 	return logger{slog.New(handler), slogLevels[level], l.Content, &memory{texts: map[string]bool{}}}
 }
 
-// presence returns nil for an empty string.
+// presence returns a pointer to text, or nil if text is empty.
 func presence(text string) *string {
 	if text == "" {
 		return nil
@@ -150,7 +150,7 @@ func (l logger) warnings(c *call, m Meta) {
 	}
 }
 
-// once writes a warning unless the client has written an equal one.
+// once writes a warning unless the client has already written the same one.
 func (l logger) once(ctx context.Context, msg string, attrs ...slog.Attr) {
 	if l.warned.add(fmt.Sprint(msg, attrs)) {
 		l.write(ctx, slog.LevelWarn, msg, attrs...)
@@ -163,7 +163,7 @@ type memory struct {
 	texts map[string]bool
 }
 
-// add returns false for a string that is already in the set or does not fit.
+// add adds text to the set. It returns false if the set already has text or is full.
 func (m *memory) add(text string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -174,7 +174,7 @@ func (m *memory) add(text string) bool {
 	return true
 }
 
-// content returns a body: a JSON value, or any other text as a string.
+// content returns an attribute with the body: the JSON value if the body is JSON, and otherwise a string.
 func content(body []byte) slog.Attr {
 	if json.Valid(body) {
 		return slog.Any("body", json.RawMessage(body))
@@ -182,7 +182,7 @@ func content(body []byte) slog.Attr {
 	return slog.String("body", string(body))
 }
 
-// textOrNull returns an attribute that is null for an empty string.
+// textOrNull returns an attribute with text, or with null if text is empty.
 func textOrNull(key, text string) slog.Attr {
 	if text == "" {
 		return slog.Any(key, nil)

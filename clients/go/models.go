@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// ModelService manages the project's model registry. It needs a project key (pk_…) with the permission registry, and
-// registry.edit for changes.
+// ModelService manages the project's model registry. It needs a project key (pk_…) with the "registry" permission,
+// and "registry.edit" for changes.
 type ModelService struct{ client *Client }
 
 // ModelState is the state of a model in the registry.
@@ -61,13 +61,13 @@ type Model struct {
 	CreatedAt     *time.Time        `json:"createdAt"`
 	UpdatedAt     *time.Time        `json:"updatedAt"`
 
-	// Only for models that are read.
+	// Only set by List, ListPage and Get.
 	FirstSeen string `json:"firstSeen"` // day of the first use in the last 90 days, for example 2026-11-18; empty if not used
 	LastSeen  string `json:"lastSeen"`
 	Requests  int    `json:"requests"` // in the last 90 days
 
-	// Only for models that were changed: delivered if the gateway applies the change for every key, or pending if
-	// some keys will get it within minutes.
+	// Only set by Create, Update and Transition: delivered if the gateway applies the change for every key, or
+	// pending if some keys will get it within minutes.
 	Delivery string `json:"delivery"`
 }
 

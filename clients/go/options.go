@@ -126,14 +126,14 @@ func WithAPIKeyFunc(key func(ctx context.Context) (string, error)) Option {
 	return clientOption(func(s *settings) { s.key, s.keyFunc = nil, key })
 }
 
-// WithBaseURL sets the gateway's http or https URL, without /v1. Any other path in it is kept. Variable
+// WithBaseURL sets the gateway's http or https URL, without /v1. The URL may have any other path. Variable
 // POSTERN_BASE_URL; default http://127.0.0.1:8787 for development, otherwise required.
 func WithBaseURL(url string) Option {
 	return clientOption(func(s *settings) { s.base = &url })
 }
 
 // WithEnvironment sets the environment that the key must belong to. Variable POSTERN_ENVIRONMENT; by default, the one
-// that the key's prefix shows, or Production for keys without such a prefix.
+// in the key's prefix, or Production for keys without such a prefix.
 func WithEnvironment(e Environment) Option {
 	return clientOption(func(s *settings) { s.environment = &e })
 }
@@ -152,7 +152,8 @@ func WithRetries(n int) SharedOption {
 }
 
 // WithIdempotency sends an idempotency key with completions. The key is generated once per call, so no retry is
-// charged twice. Without it, a retry after a broken connection may be. Variable POSTERN_IDEMPOTENCY; default false.
+// charged twice. Without an idempotency key, a retry after a broken connection may be charged again. Variable
+// POSTERN_IDEMPOTENCY; default false.
 func WithIdempotency(on bool) SharedOption {
 	return func(s *shared) { s.idempotency = &on }
 }
@@ -173,9 +174,9 @@ func WithHeader(name, value string) SharedOption {
 	}
 }
 
-// WithQuery sets a query parameter for all requests of the client or the call, for example for the routes of a proxy.
-// A parameter that is set for a call replaces the method's own, which replaces the client's. Queries appear in server
-// logs, so do not put secrets there.
+// WithQuery sets a query parameter for all requests of the client or the call, for example one that a proxy uses for
+// routing. A parameter that is set for a call replaces the method's own, which replaces the client's. Queries appear
+// in server logs, so do not put secrets there.
 func WithQuery(name, value string) SharedOption {
 	return func(s *shared) {
 		if s.query == nil {

@@ -46,7 +46,7 @@ func eachItem[T any](page func(after string) (*Page[T], error), after string) it
 	}
 }
 
-// missingList returns name if the list was missing from the response.
+// missingList returns name if the list was missing from the response, and otherwise "".
 func missingList[T any](items []T, name string) string {
 	if items == nil {
 		return name

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// limited is a client whose calls get 429 and then wait until the test releases them or they are aborted.
+// limited is a client whose calls get status 429 and then wait until the test releases or aborts them.
 type limited struct {
 	*Client
 	pauses chan time.Duration
@@ -108,8 +108,8 @@ func TestAbortedPauseIsNotCounted(t *testing.T) {
 	l.group.Wait()
 }
 
-// TestOwnPausesAreNotCounted checks that pauses that the gateway did not ask for have their usual length and do not
-// lengthen others.
+// TestOwnPausesAreNotCounted checks that a pause that the gateway did not ask for has its usual length and does not
+// lengthen other pauses.
 func TestOwnPausesAreNotCounted(t *testing.T) {
 	l := newLimited(t)
 	other := newScripted(t, http.StatusInternalServerError, `{}`)

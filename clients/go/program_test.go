@@ -138,7 +138,7 @@ func runReceiver(t *testing.T, p program) {
 	}
 }
 
-// deliver sends an event twice: with the right secret and with another one.
+// deliver sends an event twice, signed with the right secret and with another one.
 func deliver(t *testing.T, address, secret string) {
 	t.Helper()
 	const body = `{"type":"budget.threshold","id":"evt_1","data":{"thresholdPercent":80,"budget":{"limit":10,"used":8.5}}}`

@@ -94,7 +94,7 @@ func (p *proxy) takeSeen() string {
 	return text
 }
 
-// proxyCases have a client's variables, its output, and the request that the proxy receives.
+// proxyCases list a client's variables, its output, and the request that the proxy receives.
 var proxyCases = map[string]struct {
 	url, variable, noProxy, want, seen string
 }{
@@ -105,8 +105,8 @@ var proxyCases = map[string]struct {
 	"of https":  {"http://postern.invalid", "HTTPS_PROXY", "", "no connection", ""},
 }
 
-// TestProxies checks that the default transport honors the proxy variables. The hosts of the addresses are never
-// reached.
+// TestProxies checks that the default transport honors the proxy variables. The hosts in the addresses are never
+// contacted.
 func TestProxies(t *testing.T) {
 	gateway := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"project_id":"of the gateway"}`)

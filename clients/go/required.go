@@ -25,9 +25,9 @@ func (e *missingMember) in(name string) *missingMember {
 	return &missingMember{strings.TrimSuffix(name+"."+e.path, "."), e.problem}
 }
 
-// absent returns the first way in which value, parsed JSON, lacks something that t requires, or nil. A struct
-// requires its exported fields, except pointers and fields with omitempty or omitzero. Only pointers, interfaces and
-// types that parse themselves may be null. Types that parse themselves require nothing.
+// absent returns the first problem if value, which is parsed JSON, lacks something that t requires, and otherwise
+// nil. A struct requires its exported fields, except pointers and fields with omitempty or omitzero. Only pointers,
+// interfaces and types that parse themselves may be null. Types that parse themselves require nothing.
 func absent(t reflect.Type, value any) *missingMember {
 	nullable := t.Kind() == reflect.Pointer || t.Kind() == reflect.Interface
 	for t.Kind() == reflect.Pointer {
@@ -60,8 +60,8 @@ func absent(t reflect.Type, value any) *missingMember {
 	return nil
 }
 
-// absentElement is like absent, for an element of t. It does not name the element, because a map's key comes from the
-// model.
+// absentElement is like absent, for an element of a value of type t. The problem does not name the element, because a
+// map's key comes from the model.
 func absentElement(t reflect.Type, element any) *missingMember {
 	switch t.Kind() {
 	case reflect.Slice, reflect.Array, reflect.Map:

@@ -76,13 +76,13 @@ func askedWait(err error, now time.Time) *time.Duration {
 	return retryAfter(response.Header, now)
 }
 
-// backoff returns the time to wait before the attempt after number n, which is 0 for the first. random is in [0, 1).
+// backoff returns how long to wait after attempt n, where n is 0 for the first attempt. random is in [0, 1).
 func backoff(n int, random float64) time.Duration {
 	return time.Duration(float64(min(maxPause, firstPause<<n)) * (0.75 + random/4))
 }
 
-// spread returns how much longer a call waits than the gateway asks for. If other calls are already waiting, this
-// makes them resume one after another. random is in [0, 1).
+// spread returns the time that a call adds to the requested wait if other calls are already waiting, so that they all
+// resume one after another. waiting is the number of those calls, and random is in [0, 1).
 func spread(waiting int64, random float64) time.Duration {
 	return time.Duration(float64(min(maxSpread, spreadStep*time.Duration(waiting))) * (0.75 + random/4))
 }
@@ -93,7 +93,8 @@ func retryAfter(h http.Header, now time.Time) *time.Duration {
 	return first(wait(h.Get("retry-after-ms"), time.Millisecond, now), wait(h.Get("retry-after"), time.Second, now))
 }
 
-// wait reads a positive number of units, or the time until an HTTP date.
+// wait reads a positive number of units, or returns the time until an HTTP date. It returns nil if there is no
+// positive wait.
 func wait(text string, unit time.Duration, now time.Time) *time.Duration {
 	var d time.Duration
 	if n := decimal(text); n != nil {

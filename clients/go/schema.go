@@ -12,7 +12,7 @@ import (
 // the fields that CompleteJSON requires. Interfaces, recursive structs and types that parse themselves may have any
 // value. time.Time and other types that parse text are strings.
 func SchemaOf[T any]() json.RawMessage {
-	text, _ := json.Marshal(schemaOf(reflect.TypeFor[T](), nil)) // strings, and arrays and objects of strings
+	text, _ := json.Marshal(schemaOf(reflect.TypeFor[T](), nil)) // cannot fail: a schema contains only strings, arrays and objects
 	return text
 }
 
@@ -26,7 +26,7 @@ type schema struct {
 	Values     *schema    `json:"additionalProperties,omitempty"`
 }
 
-// properties are fields in the order of the struct.
+// properties are fields in the struct's order.
 type properties []property
 
 type property struct {
@@ -53,7 +53,7 @@ func (p properties) MarshalJSON() ([]byte, error) {
 	return append(text, '}'), nil
 }
 
-// schemaOf returns the schema of t within the structs of outer.
+// schemaOf returns the schema of t. outer lists the structs that contain it.
 func schemaOf(t reflect.Type, outer []reflect.Type) *schema {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

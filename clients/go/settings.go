@@ -74,7 +74,7 @@ func (s settings) credentials(v *variables) (keySource, Environment) {
 	return keySource{text: key}, cmp.Or(wanted, environment, Production)
 }
 
-// environmentOf returns the environment that a key's prefix shows, or "".
+// environmentOf returns the environment in a key's prefix, or "" if there is none.
 func environmentOf(key string) Environment {
 	switch {
 	case strings.HasPrefix(key, "sk_live_"), strings.HasPrefix(key, "pk_live_"):
@@ -138,7 +138,7 @@ func (s settings) defaults(v *variables) shared {
 }
 
 // over returns the settings in s, with absent ones taken from base. The headers and the query of base are not added,
-// because the call's own come in between.
+// because those of the method come between base and s.
 func (s shared) over(base shared) shared {
 	return shared{
 		timeout:     first(s.timeout, base.timeout),
@@ -150,7 +150,7 @@ func (s shared) over(base shared) shared {
 	}
 }
 
-// merged returns the entries of all maps. If a name occurs more than once, the last one counts.
+// merged returns the entries of all maps. If a name occurs more than once, the last entry is used.
 func merged[M ~map[string][]string](all ...M) M {
 	sum := M{}
 	for _, m := range all {

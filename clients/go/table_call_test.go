@@ -132,7 +132,7 @@ func (r *run) complete(ctx context.Context, c *Client, call tableCall, opts []Ca
 	return whole(CompleteJSON[city](ctx, c, params, opts...))
 }
 
-// data returns a result with the data of a completion. In Go, absent data is zero.
+// data returns a result with the data of a completion. Absent data is the zero value in Go.
 func data(value city, err error) result {
 	if value == (city{}) {
 		return result{"value", nil, err}
@@ -252,7 +252,7 @@ func recordAs(collect string) func(Record) any {
 	}
 }
 
-// reader stops a loop.
+// reader says when to stop reading.
 type reader struct {
 	limit      *int // nil: none
 	abortAfter int  // 0: none
@@ -283,7 +283,7 @@ func items[T any](read reader, all iter.Seq2[T, error], as func(T) any) result {
 	return got
 }
 
-// arg returns an argument. Null clears a field. In Go, that is a pointer to a zero value.
+// arg returns an argument. A null in the table clears a field. In Go, a pointer to a zero value does that.
 func arg[T any](r *run, call tableCall, i int) T {
 	var value T
 	if i >= len(call.Args) {
@@ -295,7 +295,7 @@ func arg[T any](r *run, call tableCall, i int) T {
 	return value
 }
 
-// goNames maps the names that differ in Go. It also replaces null with the zero value, because in Go a pointer to
+// goNames replaces the names that differ in Go. It also replaces null with the zero value, because in Go a pointer to
 // that value means null.
 func goNames(text []byte) []byte {
 	var members map[string]json.RawMessage

@@ -36,7 +36,7 @@ func newRun(t *testing.T, server *scriptedServer, id string, c tableCase) *run {
 	return &run{T: t, server: server, id: id, tableCase: c}
 }
 
-// client creates the case's client. It has the variables of the case, and its pauses are recorded.
+// client creates the case's client. The client reads the case's variables, and its pauses are recorded.
 func (r *run) client(url string) (*Client, error) {
 	// A transport that reuses a connection would repeat some broken requests itself.
 	transport := &http.Transport{DisableKeepAlives: true}
@@ -182,7 +182,7 @@ func (l logCollector) Handle(ctx context.Context, record slog.Record) error {
 	return nil
 }
 
-// seen remembers an error's texts.
+// seen records every text that an error shows.
 func (r *run) seen(err error) {
 	if err == nil || err == io.EOF {
 		return
@@ -278,7 +278,7 @@ func (r *run) compareRequest(i int, want, got map[string]any) {
 	r.urls = append(r.urls, fmt.Sprint(got["path"], got["query"]))
 }
 
-// isKey reports whether text is the key that the client was given.
+// isKey reports whether text is the client's key.
 func (r *run) isKey(text string) bool {
 	given, ok := r.Client["apiKey"].(string)
 	switch _, isNull := r.Client["apiKey"]; {

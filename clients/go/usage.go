@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// UsageService reports usage. Any kind of key works, if it has the permission usage.
+// UsageService reports usage. Any kind of key works, if it has the "usage" permission.
 type UsageService struct{ client *Client }
 
 // UsageParams are the parameters of a usage report. All are optional.
@@ -14,7 +14,7 @@ type UsageParams struct {
 	Period    Period // default PeriodMonth
 }
 
-// Period is a current period, in UTC.
+// Period is the current day, week or month, in UTC.
 type Period string
 
 // The periods. A week begins on Monday.

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// variables reads environment variables and keeps the first error. If a setting is given, its variable is ignored.
+// variables reads environment variables and keeps the first error. The variable of a setting that was given is
+// ignored.
 type variables struct {
 	read func(name string) string // returns "" for a variable that is not set
 	err  error
@@ -35,7 +36,7 @@ func named(given *string, setting, variable string) string {
 	return setting
 }
 
-// choice returns a setting that is one of values, or "".
+// choice returns a setting, which must be one of values, or "" if neither it nor its variable is set.
 func (v *variables) choice(given *string, setting, name string, values ...string) string {
 	text := v.text(given, name)
 	if text != "" && !slices.Contains(values, text) {

@@ -9,7 +9,7 @@ import (
 )
 
 // ViolationService reads and triages the Governor's findings that led to a review, a block or a redaction. It needs a
-// project key (pk_…) with the permission violations, and triage for changes.
+// project key (pk_…) with the "violations" permission, and "triage" for changes.
 type ViolationService struct{ client *Client }
 
 // ViolationState is the triage state of a violation.
@@ -110,8 +110,8 @@ type violationPage struct {
 
 func (p *violationPage) missing() string { return missingList(p.Violations, "violations") }
 
-// Get returns a violation. A project keeps its last 10,000 violations for at most 400 days. For others, the error is
-// a *NotFoundError.
+// Get returns a violation. A project keeps its last 10,000 violations for at most 400 days. For older violations, the
+// error is a *NotFoundError.
 func (s ViolationService) Get(ctx context.Context, id string, opts ...CallOption) (*Violation, error) {
 	path, err := pathOf("/api/violations/", id, "")
 	if err != nil {

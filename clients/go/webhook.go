@@ -23,7 +23,7 @@ const (
 	maxUnixSeconds   = 1 << 40
 )
 
-// WebhookVerifier verifies deliveries of a project's alert webhook. The zero value has the secrets in the variable
+// WebhookVerifier verifies deliveries of a project's alert webhook. The zero value uses the secrets in the variable
 // POSTERN_WEBHOOK_SECRET and a tolerance of 5 minutes. A verifier is safe for concurrent use.
 type WebhookVerifier struct {
 	// Secrets are the webhook's secrets, each of which the project's settings show once: whsec_ and at least 24 bytes
@@ -34,7 +34,7 @@ type WebhookVerifier struct {
 	// minutes.
 	Tolerance time.Duration
 
-	now func() time.Time // tests replace it; nil means time.Now
+	now func() time.Time // replaced in tests; nil means time.Now
 }
 
 // String describes the verifier without its secrets.
@@ -47,9 +47,9 @@ func (v WebhookVerifier) String() string {
 func (v WebhookVerifier) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, v.String()) }
 
 // VerifyWebhook verifies a delivery and returns its event. body is the body as it arrived, at most 1 MiB. Without
-// secrets, those in POSTERN_WEBHOOK_SECRET are used. WebhookVerifier also allows a tolerance other than 5 minutes. If
-// the gateway did not send the delivery, or its time is out of tolerance, the error is a *WebhookVerificationError. A
-// missing or malformed secret is a *ConfigurationError.
+// secrets, those in POSTERN_WEBHOOK_SECRET are used. For a tolerance other than 5 minutes, use a WebhookVerifier. If
+// the gateway did not send the delivery, or its time is outside the tolerance, the error is a
+// *WebhookVerificationError. A missing or malformed secret is a *ConfigurationError.
 //
 // The gateway repeats a delivery, with the same ID, until it receives a 2xx status. Skip an ID that you have seen.
 func VerifyWebhook(body []byte, header http.Header, secrets ...string) (*WebhookEvent, error) {
@@ -86,7 +86,7 @@ func (v WebhookVerifier) Verify(body []byte, header http.Header) (*WebhookEvent,
 	return newWebhookEvent(body, d.id)
 }
 
-// keys returns the keys of the secrets. Errors do not show them.
+// keys decodes the secrets into HMAC keys. Errors do not contain them.
 func (v WebhookVerifier) keys() ([][]byte, error) {
 	setting, secrets := "secret", v.Secrets
 	if secrets == nil {
@@ -133,7 +133,7 @@ type delivery struct {
 	body                      []byte
 }
 
-// isSigned reports whether one of the first signatures was made with one of the keys.
+// isSigned reports whether one of the keys made one of the first maxSignatures signatures.
 func (d delivery) isSigned(keys [][]byte) bool {
 	var wanted [][]byte
 	for _, key := range keys {
@@ -170,7 +170,7 @@ func headerValue(header http.Header, name string) string {
 	return strings.TrimSpace(strings.Join(values, " "))
 }
 
-// isObject reports whether text begins as a JSON object.
+// isObject reports whether text begins like a JSON object.
 func isObject(text []byte) bool {
 	text = bytes.TrimLeft(text, " \t\r\n")
 	return len(text) > 0 && text[0] == '{'

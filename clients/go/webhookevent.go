@@ -46,7 +46,7 @@ type ComplianceCheckpoint struct {
 	Project   string    `json:"project"` // its ID
 	Object    string    `json:"object"`  // the chain: directory or ledger
 	Seq       int64     `json:"seq"`     // number of the entry
-	Hash      string    `json:"hash"`    // of the entry, in hexadecimal digits
+	Hash      string    `json:"hash"`    // the entry's hash, in hexadecimal digits
 	Time      time.Time `json:"time"`    // of the signature
 	Reason    string    `json:"reason"`  // daily, export or prune
 	KeyID     string    `json:"keyId"`
@@ -61,7 +61,7 @@ func (ViolationCreated) webhookData()     {}
 func (ComplianceCheckpoint) webhookData() {}
 func (UnknownWebhookData) webhookData()   {}
 
-// WebhookVerificationError reports a delivery that the gateway did not send, or whose time is out of tolerance.
+// WebhookVerificationError reports a delivery that the gateway did not send, or whose time is outside the tolerance.
 type WebhookVerificationError struct {
 	// Code is missing_header, invalid_timestamp, timestamp_out_of_tolerance, invalid_signature or invalid_payload.
 	Code    string
