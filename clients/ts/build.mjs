@@ -20,7 +20,7 @@ for (const out of [dist, cjs]) {
 for (const name of readdirSync(cjs)) asCommonJS(join(cjs, name))
 copyFileSync(join(folder, '../../LICENSE'), join(folder, 'LICENSE')) // npm packs it
 
-/** Gives a file, in its name and its imports, the extension that marks CommonJS in a package of ES modules. */
+/** Renames a file, and its imports, to the extension that marks CommonJS in a package of ES modules. */
 function asCommonJS(path) {
   const text = readFileSync(path, 'utf8')
   writeFileSync(path, text.replace(/((?:from|require\(|import\() ?["']\.\/[^"']*)\.js(["'])/g, '$1.cjs$2'))

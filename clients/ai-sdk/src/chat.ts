@@ -54,7 +54,7 @@ async function generate(chat: Chat, settings: Settings, options: LanguageModelV3
   const call = prepared(options, settings, 'chat')
   try {
     const result = await chat.doGenerate(inV4(call))
-    // Chat completions have text, reasoning and tool calls, which are the same in v3 and v4.
+    // The result contains only text, reasoning and tool calls, which are the same in v3 and v4.
     return annotated(result) as GenerateResult
   } catch (error) {
     throw posternError(error, settings, hasKey(call))
@@ -74,7 +74,7 @@ async function stream(chat: Chat, settings: Settings, options: LanguageModelV3Ca
   }
 }
 
-// ai 7 also passes fields that only v4 has, such as `reasoning`.
+// The options may also contain fields that only v4 has, such as `reasoning`, because ai 7 passes them.
 function inV4(options: LanguageModelV3CallOptions): LanguageModelV4CallOptions {
   return { ...options, prompt: marked(options.prompt) }
 }
@@ -87,7 +87,7 @@ function mapped<T, U>(map: (value: T) => U): TransformStream<T, U> {
   return new TransformStream({ transform: (value, controller) => controller.enqueue(map(value)) })
 }
 
-/** Returns the same stream, except that a failure becomes the last part. An abort remains a failure. */
+/** Returns the same stream, except that a failure becomes its last part. An abort remains a failure. */
 function withoutThrow<T>(stream: ReadableStream<T>, last: (error: unknown) => T, signal?: AbortSignal) {
   const reader = stream.getReader()
   return new ReadableStream<T>({

@@ -14,12 +14,12 @@ type Cause = APIError | APIConnectionError | InvalidResponseError
 
 /**
  * A failed call. For the AI SDK, it is an `APICallError`. `cause` is the client's error, such as
- * `BudgetExceededError` or `APIConnectionError`. Neither its JSON nor its printed form contains the prompt.
+ * `BudgetExceededError` or `APIConnectionError`. The error's JSON and its printed form do not contain the prompt.
  */
 export class PosternCallError extends APICallError {
   /**
-   * Postern's code, such as `budget_exceeded`; `connection_lost` if no complete response arrived, `invalid_response`
-   * for a response with an unexpected shape, null for an error that is not from Postern.
+   * Postern's code, such as `budget_exceeded`. It is `connection_lost` if no complete response arrived,
+   * `invalid_response` for a response with an unexpected shape, and null for an error that is not from Postern.
    */
   readonly code: string | null
   readonly requestId: string | null
@@ -27,7 +27,7 @@ export class PosternCallError extends APICallError {
   readonly findings: Finding[]
   /** When the limit or budget that refused the call resets, as an ISO date; null for other errors. */
   readonly resetsAt: string | null
-  /** The attempts at providers, such as `1; openai/gpt-5.4=503`. */
+  /** The gateway's requests to providers and their results, such as `1; openai/gpt-5.4=503`. */
   readonly attempts: string | null
   declare readonly cause: Cause
 
@@ -61,7 +61,8 @@ export class PosternStreamError extends Error {
 }
 
 /**
- * Converts a failure of the AI SDK's transport to its Postern form. `repeated`: the provider has already retried it.
+ * Converts a failure of the AI SDK's transport to its Postern form. `repeated` means that the provider has already
+ * retried the request.
  */
 export function posternError(error: unknown, { governor }: Settings, repeated: boolean): unknown {
   if (!APICallError.isInstance(error)) return error
@@ -83,8 +84,8 @@ function noAnswer({ cause, statusCode: status, responseHeaders }: APICallError):
 }
 
 /**
- * Converts an error within a stream to its Postern form. Postern's error events are plain objects here. Anything else
- * is the AI SDK's own error about the rest of the stream.
+ * Converts an error within a stream to its Postern form. An error event from Postern arrives as a plain object.
+ * Anything else is an error that the AI SDK raised while it read the stream.
  */
 export function streamError(error: unknown, meta: ResponseMeta): PosternStreamError {
   if (error instanceof PosternStreamError) return error

@@ -39,7 +39,7 @@ export function warningsOf(given: SharedV4Warning[], meta: ResponseMeta): Shared
   return warnings
 }
 
-// Specification v3 has no warnings of type deprecated.
+// Specification v3 has no warnings of the type `deprecated`.
 function inV3(warning: SharedV4Warning): SharedV3Warning {
   if (warning.type !== 'deprecated') return warning
   return { type: 'other', message: `${warning.setting} is deprecated. ${warning.message}` }

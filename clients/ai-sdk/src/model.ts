@@ -1,5 +1,5 @@
 // The models as types. ai 6 and ai 7 each come with their own @ai-sdk/provider. Their versions of specification v3
-// differ in one way: JSON is read-only in ai 7's, which ai 6 does not accept.
+// differ in one way: ai 7's version makes JSON read-only, and ai 6 does not accept read-only JSON.
 import type {
   EmbeddingModelV3,
   EmbeddingModelV3CallOptions,
@@ -44,7 +44,7 @@ export interface EmbeddingModel extends EmbeddingModelV3 {
   doEmbed(options: EmbeddingModelV3CallOptions): PromiseLike<EmbeddingResult>
 }
 
-/** A provider of specification v3, for ai 6 and ai 7. It has no optional fields. */
+/** A provider of specification v3, for ai 6 and ai 7. It leaves out the optional fields. */
 export interface Provider extends Pick<ProviderV3, 'specificationVersion'> {
   languageModel(modelId: string): ChatModel
   embeddingModel(modelId: string): EmbeddingModel

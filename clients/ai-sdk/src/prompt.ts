@@ -5,8 +5,8 @@ import type { LanguageModelV3FilePart, LanguageModelV3Prompt, LanguageModelV4Pro
 type FileData = LanguageModelV3FilePart['data'] | { type: string }
 
 /**
- * Tags the data of files as v4 requires. The rest is the same in both versions or can stay as it is, because a tool's
- * result becomes a string anyway. `ai` 7 already passes references and texts in the v4 form.
+ * Tags the data of files as v4 requires. Everything else is the same in both versions or may keep its v3 form,
+ * because a tool's result becomes a string anyway. `ai` 7 already passes references and texts in the v4 form.
  */
 export function marked(prompt: LanguageModelV3Prompt): LanguageModelV4Prompt {
   return prompt.map((message) => {

@@ -25,10 +25,10 @@ export function settingsOf(options: PosternProviderOptions): Settings {
     headers.delete('authorization')
     const once = async () => {
       headers.set('x-api-key', await keyOf(settings))
-      // A redirect must not pass on the key.
+      // A redirect must not carry the key to another address.
       return fetch(String(url), { ...init, headers, redirect: 'manual' })
     }
-    // The AI SDK would retry a call without its idempotency key. If there is one, the provider retries the request
+    // A retry by the AI SDK would get a new idempotency key. So if there is a key, the provider retries the request
     // itself.
     return headers.has('idempotency-key') ? resend(once, retries, init?.signal ?? undefined) : once()
   }

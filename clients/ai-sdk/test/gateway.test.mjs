@@ -22,7 +22,7 @@ import { counted, picture, startGateway } from '../../../test/sdk/gateway.mjs'
 
 globalThis.AI_SDK_LOG_WARNINGS = false
 const gateway = await startGateway(({ models }) => {
-  // Like Ollama's models: images only as data.
+  // Like Ollama's models, this one accepts images only as data.
   const only = models.find(({ name }) => name === 'only')
   models.push({ ...only, name: 'local', drops: [...(only.drops ?? []), 'image_urls'] })
 })
@@ -39,7 +39,7 @@ for (const [mode, postern] of [
   ['mock', mock],
 ]) {
   const real = mode === 'provider'
-  // The upstream formats: chat completions, messages, responses.
+  // The upstream formats of these models are chat completions, messages and responses.
   for (const name of ['only', 'poet', 'sage']) {
     const model = postern(name)
     const it = (what, run) => test(`${mode}, ${name}: ${what}`, run)

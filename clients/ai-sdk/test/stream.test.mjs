@@ -8,7 +8,7 @@ const headers = { 'x-request-id': 'req_1', 'content-type': 'text/event-stream' }
 const piece = { id: 'c', model: 'gpt-5.4', choices: [{ index: 0, delta: { content: 'Hel' }, finish_reason: null }] }
 const event = `data: ${JSON.stringify(piece)}\n\n`
 
-/** The error of a stream. In the AI SDK's pipes, a broken connection may overtake the text before it. */
+/** The error of a stream. In the AI SDK's pipes, the error of a broken connection may overtake earlier text. */
 async function errorOf(answer) {
   const postern = createPostern({ apiKey: 'sk_test_a', baseURL: 'http://gateway.test', fetch: async () => answer() })
   const errors = []

@@ -28,7 +28,8 @@ after(() => {
 })
 const local = `http://127.0.0.1:${files.address().port}`
 
-// The AI SDK's own function refuses addresses of this machine. This function receives the same requests.
+// Replaces the AI SDK's own download function, which refuses addresses of this machine. It receives the same
+// requests.
 const download = (requests) =>
   Promise.all(
     requests.map(async ({ url, isUrlSupportedByModel }) => {
@@ -38,7 +39,7 @@ const download = (requests) =>
     }),
   )
 
-/** The part that the gateway receives for a part of a message, and the downloads. */
+/** Sends a part of a message. Returns the part that the gateway receives, and what the AI SDK downloaded. */
 async function sent(part, wrap = (model) => model) {
   let body
   const answer = async (_, init) => {

@@ -37,8 +37,8 @@ type WithMeta<T> = T & { [META]?: ResponseMeta }
 
 /**
  * A chat model behind a Postern gateway. `response_metadata.postern` has the request ID, the cost, the attempts and
- * the rest of the client's `meta`. Errors are the client's, such as `BudgetExceededError`. Nothing that it prints or
- * serializes contains the key.
+ * the rest of the client's `meta`. Errors are the client's, such as `BudgetExceededError`. The model's printed and
+ * serialized forms do not contain the key.
  *
  * ```ts
  * const model = new ChatPostern({ model: 'gpt-5.4', apiKey: '…', baseURL: 'https://ai.example.com' })

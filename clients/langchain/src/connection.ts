@@ -25,7 +25,8 @@ import {
  */
 export interface ConnectionOptions extends Omit<AdapterOptions, 'retries'> {
   /**
-   * Number of retries after a failed attempt, according to the client's rules. Variable `POSTERN_RETRIES`, default 2.
+   * Maximum number of retries. The client's rules decide which failures are retried. Variable `POSTERN_RETRIES`,
+   * default 2.
    */
   maxRetries?: number | undefined
 }
@@ -109,14 +110,14 @@ export class Connection {
     headers.set('user-agent', `${headers.get('user-agent') ?? ''} postern-langchain/${VERSION}`.trim())
     const send = async () => {
       headers.set('x-api-key', await keyOf(this.#settings))
-      // A redirect must not pass on the key.
+      // A redirect must not carry the key to another address.
       return fetch(String(url), { ...request, headers, redirect: 'manual' })
     }
     return resend(send, retries, request.signal ?? undefined)
   }
 }
 
-/** A response that must have its list. OpenAI's client accepts any JSON, and even an empty body. */
+/** Checks that a response has its list, because OpenAI's client accepts any JSON, and even an empty body. */
 export function whole<T extends object>(answer: T, list: keyof T): T {
   if (Array.isArray(answer?.[list])) return answer
   throw new SyntaxError(`The response has no ${String(list)}`)
@@ -147,7 +148,7 @@ const CODES: Record<number, LangChainErrorCodes> = {
   429: 'MODEL_RATE_LIMIT',
 }
 
-// All retries have been made when an error gets here, so LangChain must not add its own.
+// When an error gets here, all retries have been made, so LangChain must not add its own.
 function marked(error: APIError): APIError {
   const code = CODES[error.status]
   return stampRetryable(code ? Object.assign(error, { lc_error_code: code }) : error, false)

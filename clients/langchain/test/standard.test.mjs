@@ -58,7 +58,7 @@ function isUsage(usage) {
   for (const name of ['input_tokens', 'output_tokens', 'total_tokens']) assert.ok(usage[name] > 0, name)
 }
 
-// The upstream formats: chat completions, messages, responses.
+// The upstream formats of these models are chat completions, messages and responses.
 for (const name of ['only', 'poet', 'sage']) {
   const it = (what, run) => test(`${name}: ${what}`, run)
   const make = (fields = {}) => new ChatPostern({ model: name, ...connection, ...fields })

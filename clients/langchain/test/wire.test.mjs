@@ -61,7 +61,9 @@ const piece = (content, finish_reason = null) => ({
   choices: [{ index: 0, delta: { role: 'assistant', content }, finish_reason }],
 })
 
-/** Fields of a class whose requests get the given responses, one after another, and the recorded requests. */
+/**
+ * Constructor fields of a model whose requests get the given responses one after another, and the recorded requests.
+ */
 function scripted(answers, more = {}) {
   const requests = []
   const fetch = async (url, init) => {

@@ -35,13 +35,13 @@ export interface FilePart {
 /** A part of a message. */
 export type ContentPart = TextPart | ImagePart | FilePart
 
-/** A message of the system, the user or the model. */
+/** A message from the system, the user or the model. */
 export interface ContentMessage {
   role: 'system' | 'user' | 'assistant'
   content: string | readonly ContentPart[]
 }
 
-/** The model's message with tool calls, as it was returned. */
+/** A message from the model with tool calls, sent back as it was returned. */
 export interface ToolCallMessage {
   role: 'assistant'
   content?: string | readonly TextPart[] | undefined
@@ -87,7 +87,7 @@ export interface ChatParams {
   toolChoice?: ToolChoice | undefined
   /** The JSON Schema that the output must match. The gateway validates the output. */
   responseSchema?: Record<string, unknown> | undefined
-  /** Up to 16 labels, for providers that keep them. */
+  /** Up to 16 labels, for providers that store them. */
   metadata?: Record<string, string> | undefined
   /**
    * `no-store`: neither read nor write the gateway's cache. `no-cache`: do not read it. `max-age=N`: accept a cached
@@ -100,13 +100,13 @@ export interface ChatParams {
   strict?: boolean | undefined
 }
 
-/** Parameters of a completion. With a `schema`, also those of a stream. */
+/** Parameters of a completion, or of a stream with a `schema`. */
 export interface CompleteParams<Output = unknown> extends ChatParams {
   /**
    * A Standard Schema for the output, such as a Zod schema. The model is prompted to return JSON, and the validated
    * output is `data`, or `data()` for a stream. If there is no `responseSchema` and the schema can produce its JSON
-   * Schema, as in Zod 4.2, that is sent as the `responseSchema`. If yours cannot, describe the JSON that you want in
-   * the messages.
+   * Schema, as in Zod 4.2, the JSON Schema is sent as the `responseSchema`. If your schema cannot produce it,
+   * describe the JSON that you want in the messages.
    */
   schema?: StandardSchema<Output> | undefined
 }
@@ -115,7 +115,7 @@ export interface CompleteParams<Output = unknown> extends ChatParams {
 export interface EmbedParams {
   /** An embedding model: its name, or `provider/model`. */
   model: string
-  /** A text, or up to 2048. */
+  /** One text, or up to 2048 texts. */
   input: string | readonly string[]
   /** The length of each vector, if the model supports other lengths. */
   dimensions?: number | undefined
@@ -149,7 +149,7 @@ export interface Governance {
   policyVersion: number
 }
 
-/** Why an output ended. `length`: it reached the maximum number of tokens. */
+/** Why an output ended. `length` means that it reached the maximum number of tokens. */
 export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter'
 
 /** Who served a call, and at what cost. */
@@ -217,9 +217,9 @@ export class AI {
   }
 
   /**
-   * Gets a completion once all of it has arrived. With a `schema`, the result includes the validated output, and an
-   * output that the schema rejects is an OutputValidationError. Tool calls without text have nothing to validate, so
-   * with `tools`, `data` may be undefined.
+   * Gets a completion in one piece. With a `schema`, the result includes the validated output, and an output that the
+   * schema rejects causes an OutputValidationError. Tool calls without text have nothing to validate, so with
+   * `tools`, `data` may be undefined.
    *
    * ```ts
    * const { text, usage } = await postern.ai.complete({ messages: [{ role: 'user', content: 'Hello!' }] })
@@ -248,7 +248,7 @@ export class AI {
 
   /**
    * Streams a completion. The promise is fulfilled when the response starts. You can also iterate over the promise
-   * itself. With a `schema`, the stream's `data()` is the validated output.
+   * itself. With a `schema`, the stream's `data()` returns the validated output.
    *
    * ```ts
    * const stream = await postern.ai.chat({ messages: [{ role: 'user', content: 'Hello!' }] })

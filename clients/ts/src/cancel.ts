@@ -1,7 +1,7 @@
 // Ends one HTTP request: when the caller aborts, when the time is up, or when its reader stops.
 import { APIAbortedError, APIConnectionError, APITimeoutError, type PosternError } from './errors.js'
 
-/** Undici, Node's fetch, has its own time limits (https://undici.nodejs.org/#/docs/api/Client). */
+/** Undici, the library behind Node's fetch, has its own time limits (https://undici.nodejs.org/#/docs/api/Client). */
 const UNDICI_TIMEOUTS = ['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT', 'UND_ERR_CONNECT_TIMEOUT']
 
 /** The cancellation of one attempt, and of a stream that it opened. */
@@ -19,12 +19,12 @@ export class Cancel {
     if (caller?.aborted) this.#onAbort()
   }
 
-  /** For the transport. */
+  /** The signal for the transport. */
   get signal(): AbortSignal {
     return this.#controller.signal
   }
 
-  /** Whether the time was up. */
+  /** Whether the time ran out. */
   get timedOut(): boolean {
     return this.#timedOut
   }
@@ -34,7 +34,7 @@ export class Cancel {
     return this.#stopped || this.#caller?.aborted === true
   }
 
-  /** Starts the clock, or starts it again. */
+  /** Starts or restarts the timer. */
   within(ms: number): void {
     clearTimeout(this.#timer)
     this.#timer = setTimeout(() => {
@@ -54,12 +54,12 @@ export class Cancel {
     })
   }
 
-  /** Stops the clock. */
+  /** Stops the timer. */
   pause(): void {
     clearTimeout(this.#timer)
   }
 
-  /** The reader has stopped reading. */
+  /** Ends the request because its reader has stopped reading. */
   stop(): void {
     this.#stopped = true
     this.release()

@@ -10,9 +10,9 @@ import type { Received, Transport } from './transport.js'
 export interface ExportParams {
   /** The kind of data. Default `audit`. */
   type?: 'inventory' | 'policies' | 'violations' | 'access' | 'usage' | 'audit' | undefined
-  /** Not before this time. A date is midnight UTC. */
+  /** Only data from this time on. A date means midnight UTC. */
   from?: string | Date | undefined
-  /** Before this time. */
+  /** Only data before this time. */
   to?: string | Date | undefined
   /** Lines per page in addition to the header, 1 to 500. Default 200. */
   limit?: number | undefined
@@ -52,7 +52,7 @@ export interface BillOfMaterials {
   [member: string]: unknown
 }
 
-/** Numbers of rules by action. */
+/** The number of rules with each action. */
 export interface ActionCounts {
   allow: number
   flag: number
@@ -70,7 +70,7 @@ export interface GovernorCoverage {
   autoApproveThreshold: number
   /** 0 without a policy. */
   policyVersion: number
-  /** Action for content that cannot be read. */
+  /** The action for content that cannot be checked. */
   unchecked: 'allow' | 'block'
   input: ActionCounts
   /** For system messages and tool definitions. */
@@ -103,7 +103,7 @@ export interface ComplianceSummary {
   }
   /** `bySeverity` covers the newest open violations, as many as `counted`. */
   violations: { open: number; acknowledged: number; bySeverity: Record<string, number>; counted: number }
-  /** How long records are kept, in days, and numbers of records, keyed by name. */
+  /** How long each kind of record is kept, in days, or how many records are kept. */
   retention: Record<string, number>
   chains: {
     object: 'directory' | 'ledger'

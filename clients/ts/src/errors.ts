@@ -19,11 +19,11 @@ export interface Finding {
   category: string
   severity: 'low' | 'medium' | 'high' | 'critical'
   action: 'flag' | 'redact' | 'block'
-  /** Place of the text in the JSON body, such as `messages[2].content`. */
+  /** Path of the text in the JSON body, such as `messages[2].content`. */
   path: string
-  /** Offset of the first byte, in UTF-8 of the decoded text. */
+  /** Offset of the finding's first byte in the decoded text, in UTF-8. */
   start: number
-  /** Offset just past the last byte. */
+  /** Offset just past the finding's last byte. */
   end: number
 }
 
@@ -60,7 +60,7 @@ export class APITimeoutError extends APIConnectionError {
   }
 }
 
-/** The caller aborted the call. `cause` is the reason of the signal. */
+/** The caller aborted the call. `cause` is the signal's reason. */
 export class APIAbortedError extends PosternError {
   static {
     APIAbortedError.prototype.name = 'APIAbortedError'
@@ -148,15 +148,18 @@ export class StreamError extends PosternError {
 }
 
 /**
- * A webhook was not sent by the gateway, or its time is out of tolerance. The error contains neither the secret nor the
- * body.
+ * A webhook was not sent by the gateway, or its time is outside the tolerance. The error contains neither the secret
+ * nor the body.
  */
 export class WebhookVerificationError extends PosternError {
   static {
     WebhookVerificationError.prototype.name = 'WebhookVerificationError'
   }
 
-  /** The problem. `invalid_signature`: another secret or another body. `invalid_payload`: the body is not an event. */
+  /**
+   * The problem. `invalid_signature` means that the secret or the body is a different one. `invalid_payload` means that
+   * the body is not an event, or is larger than 1 MiB.
+   */
   readonly code:
     | 'missing_header'
     | 'invalid_timestamp'
@@ -189,15 +192,15 @@ export interface APIErrorFields {
 }
 
 /**
- * The gateway responded with an error. `message` is its text with the first problem or finding, followed by the
- * status, code and request ID in parentheses. Programs should branch on `code`.
+ * The gateway responded with an error. `message` is the gateway's text with the first problem or finding, followed by
+ * the status, code and request ID in parentheses. Programs should branch on `code`.
  */
 export class APIError extends PosternError {
   static {
     APIError.prototype.name = 'APIError'
   }
 
-  /** The gateway's own text; `HTTP 502`, for example, if the response is not the API's JSON. */
+  /** The gateway's own text. If the response is not the API's JSON, it is the status, such as `HTTP 502`. */
   readonly text: string
   /** The HTTP status. */
   readonly status: number
@@ -263,7 +266,7 @@ export class PermissionDeniedError extends APIError {
   }
 }
 
-/** 404: no such object. */
+/** 404: the object, the model or the tier does not exist. */
 export class NotFoundError extends APIError {
   static {
     NotFoundError.prototype.name = 'NotFoundError'

@@ -37,7 +37,7 @@ export class EventReader {
   }
 
   /**
-   * The events. Fails with a StreamError or an APIAbortedError. After `done`, it only waits for the end of the
+   * Yields the events. Throws a StreamError or an APIAbortedError. After `done`, it only waits for the end of the
    * response.
    */
   async *events(): AsyncGenerator<ChatEvent, void, undefined> {

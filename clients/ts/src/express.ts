@@ -27,7 +27,7 @@ export interface ExpressResponse {
 /**
  * Creates a handler that streams completions to a browser, which never sees the key. See `createChatHandler` in
  * `@postern-ai/client/handler`. `authorize` receives Express's request, including anything that earlier middleware
- * added. It works with or without Express's JSON parser in front of it.
+ * added. The handler works with or without Express's JSON parser in front of it.
  *
  * ```js
  * app.post('/api/chat', createChatHandler({ client: new Postern(), authorize: (req) => req.session.user ?? false }))

@@ -95,8 +95,8 @@ export function isPage(headers: Headers): boolean {
 }
 
 /**
- * ` from ` and the URL without its query. With `asks`, also a question if the base URL ends in one of the gateway's
- * paths.
+ * Returns ` from ` and the URL without its query. With `asks`, a question follows if the base URL ends in one of the
+ * gateway's paths.
  */
 export function fromWhere({ url, baseURL }: Pick<Sent, 'url' | 'baseURL'>, asks: boolean): string {
   const wrong = /\/(api|dashboard)$/.exec(baseURL)?.[0]

@@ -7,7 +7,7 @@ export interface OutgoingRequest {
   path: string
   /** Starts at 1. */
   attempt: number
-  /** May be changed for this attempt. Does not contain the API key. */
+  /** The headers, without the API key. Changes apply only to this attempt. */
   headers: Headers
 }
 
@@ -20,7 +20,7 @@ export interface IncomingResponse {
   attempt: number
   /** The HTTP status. */
   status: number
-  /** A copy. */
+  /** A copy of the headers. */
   headers: Headers
   /** The request ID, as in the gateway's logs; null if the response has none. */
   requestId: string | null
@@ -28,11 +28,12 @@ export interface IncomingResponse {
   ms: number
 }
 
-/** A function that is called before each attempt. If it throws, the call ends with its error. */
+/** A function that is called before each attempt. If it throws an error, the call ends with that error. */
 export type RequestHook = (request: OutgoingRequest) => void | Promise<void>
 
 /**
- * A function that is called when the headers of a response have arrived. If it throws, the call ends with its error.
+ * A function that is called when the headers of a response have arrived. If it throws an error, the call ends with
+ * that error.
  */
 export type ResponseHook = (response: IncomingResponse) => void | Promise<void>
 

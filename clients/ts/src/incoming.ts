@@ -73,7 +73,7 @@ export function checkHead(call: Call): void {
   }
 }
 
-/** Reads a JSON body of a bounded size. */
+/** Reads a JSON body up to a maximum size. */
 export async function readBody(call: Call, maxBytes: number): Promise<unknown> {
   const tooLarge = () => new Rejection(413, 'request_too_large', `The body may have at most ${maxBytes} bytes.`)
   if (Number(call.headers.get('content-length')) > maxBytes) throw tooLarge()

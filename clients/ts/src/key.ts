@@ -15,7 +15,7 @@ export function checkedKey(key: unknown, name: string): string {
   return text
 }
 
-/** The environment that a key's prefix names; undefined if there is none. */
+/** The environment in a key's prefix. Undefined if there is none. */
 export function environmentOfKey(key: string): Environment | undefined {
   const kind = /^[sp]k_(live|test)_/.exec(key)?.[1]
   if (kind === undefined) return undefined

@@ -17,7 +17,7 @@ export interface LogRecord {
 export const LOG_LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error', 'off']
 const MAX_REMEMBERED = 100
 
-/** The destination for records of a level and above. */
+/** Writes records, except those below a level. */
 export class Log {
   /** Whether the bodies of requests and responses are logged, at debug. */
   readonly content: boolean

@@ -51,19 +51,19 @@ export interface ResponseMeta {
   provider: string | null
   /** The model that served the request. */
   model: string | null
-  /** `hit`: served from the cache. `miss`: not in the cache. `bypass`: the cache was not read. */
+  /** `hit` (served from the cache), `miss` (not in the cache) or `bypass` (the cache was not read). */
   cache: 'hit' | 'miss' | 'bypass' | null
-  /** Cost in cents. Null on streams, whose `usage` has it at the end. */
+  /** Cost in cents. Null for a stream that is not served from the cache; its `usage()` has the cost at the end. */
   costCents: number | null
   /** Version of the price list. */
   priceVersion: string | null
   attempts: Attempts | null
-  /** Parameters that the model does not support and the gateway left out. */
+  /** Parameters that the gateway left out because the model does not support them. */
   droppedParams: string[]
   /** The output limit in tokens that the gateway set because the request had none. */
   maxTokens: number | null
   deprecation: Deprecation | null
-  /** State of the model in the project's registry, if the registry would refuse it when enforced. */
+  /** State of the model in the project's registry, if an enforced registry would refuse the model. */
   registryWarning: 'unregistered' | 'pending' | 'restricted' | 'deprecated' | null
   governor: GovernorDecision | null
   /** Whether this is the stored response of an earlier request with the same idempotency key. */

@@ -31,7 +31,7 @@ export interface Model {
   /** IDs of the keys that may use a restricted model. */
   keys: string[]
   deprecatedAt: string | null
-  /** When a deprecated model will be retired. This does not happen by itself. */
+  /** When a deprecated model is to be retired. The registry does not retire it automatically. */
   sunsetAt: string | null
   /** The newest 50, oldest first. */
   approvals: { by: string; at: string; reason: string; state: 'approved' | 'restricted' }[]
@@ -41,7 +41,7 @@ export interface Model {
   version: number
   createdAt: string | null
   updatedAt: string | null
-  /** The review date has passed, and the model is not retired. */
+  /** Whether the review date has passed and the model is not retired. */
   reviewOverdue: boolean
 }
 
@@ -113,7 +113,7 @@ export interface ModelTransition {
 
 /** A page of models. */
 export class ModelPage extends Page<SeenModel> {
-  /** `enforce`: models that are not approved are refused. `warn`: they are reported. */
+  /** With `enforce`, models that are not approved are refused. With `warn`, they are reported. */
   readonly enforcement: 'off' | 'warn' | 'enforce'
   /** Version of the project's policy; 0 if it has none. */
   readonly policyVersion: number

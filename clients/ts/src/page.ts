@@ -8,7 +8,7 @@ import { type Transport, withResponse } from './transport.js'
 
 /** A page of a list. Iterating over it yields its items, then those of all following pages. */
 export class Page<Item> implements AsyncIterable<Item> {
-  /** May be empty even if there is a next page. */
+  /** The items of this page. May be empty even if there is a next page. */
   readonly items: Item[]
   /** The cursor of the next page; null on the last page. */
   readonly next: string | null

@@ -56,7 +56,7 @@ export interface PromptCacheUsage {
 export interface UsageReport {
   /** The current budget period. */
   budget: { limit: number; used: number; remaining: number }
-  /** `hitRate` is a percentage of the cache's lookups. */
+  /** `hitRate` is the percentage of cache lookups that were hits. */
   cache: { hits: number; misses: number; hitRate: number }
   /** Prompt caches of providers. Absent from older gateways. */
   promptCache?: PromptCacheUsage

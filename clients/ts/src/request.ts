@@ -76,7 +76,7 @@ function serialized(body: unknown): string {
   return text
 }
 
-/** Checks the parameters of a call, which may be anything in JavaScript. The gateway ignores unknown ones. */
+/** Checks a call's parameters. A JavaScript caller may pass anything, and the gateway ignores unknown parameters. */
 export function checkParams(params: unknown, known?: readonly string[]): void {
   if (!isObject(params)) throw new ConfigurationError('The parameters must be an object')
   const unknown = known && Object.keys(params).find((name) => params[name] !== undefined && !known.includes(name))
@@ -92,7 +92,7 @@ export function pathPart(id: string, name: string): string {
   return encodeURIComponent(id)
 }
 
-/** A path from the caller. However URL parsers interpret it, it must stay on the gateway. */
+/** Checks a path from the caller. However URL parsers interpret it, it must stay on the gateway. */
 export function checkedPath(path: string): string {
   const wrong = typeof path !== 'string' || !/^\/(?!\/)(%[\da-f]{2}|[^%?#\\\s\p{Cc}\p{Surrogate}])*$/iu.test(path)
   // Servers and proxies resolve dot segments, even between encoded slashes.

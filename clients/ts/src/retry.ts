@@ -32,10 +32,11 @@ export interface Pause {
 }
 
 /**
- * The pause before the next attempt in milliseconds, after `attempts` failed ones. It is the pause that the server
- * asks for. Without one, it doubles from 500 ms to 8 s, times 0.75 to 1, so that clients do not retry together. Null
- * means that the server asks for more than a minute. `waiting` is how many calls of the client are already in a pause
- * that the server asked for. Each adds 100 ms, times 0.75 to 1, so that they resume one after another.
+ * The pause before the next attempt, after `attempts` failed attempts. It is the pause that the server asks for. If
+ * the server asks for none, the pause doubles from 500 ms to 8 s. A random factor from 0.75 to 1 shortens it, so that
+ * clients do not retry together. Null means that the server asks for more than a minute. `waiting` is how many calls
+ * of the client are already in a pause that the server asked for. Each of them adds 100 ms, shortened by the same
+ * kind of factor, so that the calls resume one after another.
  */
 export function pauseBefore(
   headers: Headers | null,

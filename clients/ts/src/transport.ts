@@ -231,7 +231,7 @@ export class Transport {
     if (this.settings.log.content) this.settings.log.write('debug', msg, { body: parsed(text) ?? text })
   }
 
-  /** Logs facts about the model that the developer should know, once per model. */
+  /** Logs each fact about the model that the developer should know, but only once. */
   #warn({ model, deprecation, registryWarning, droppedParams }: ResponseMeta): void {
     const { log } = this.settings
     if (deprecation) {

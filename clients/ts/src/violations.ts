@@ -12,7 +12,7 @@ export type ViolationState = 'open' | 'acknowledged' | 'resolved' | 'false_posit
 export interface Violation {
   id: string
   state: ViolationState
-  /** The rule, or `(more)` for the findings of all rules beyond 64 within a minute. */
+  /** The rule, or `(more)` for all rules after the first 64 within a minute. */
   rule: string
   category: string
   severity: 'low' | 'medium' | 'high' | 'critical'
@@ -26,11 +26,11 @@ export interface Violation {
   key: string
   /** ID of the last request. */
   requestId: string
-  /** Place of the last finding in the JSON body. */
+  /** Path of the last finding in the JSON body. */
   path: string
-  /** First byte of the last finding, in UTF-8 of the decoded text. */
+  /** Offset of the last finding's first byte in the decoded text, in UTF-8. */
   start: number
-  /** End of the last finding, exclusive. */
+  /** Offset just past the last finding's last byte. */
   end: number
   /** Highest risk score of the requests, 0 to 100. */
   riskScore: number
@@ -39,7 +39,7 @@ export interface Violation {
   count: number
   /** Increases with each change. */
   version: number
-  /** HMAC of the match: equal matches of a project have equal fingerprints. Null for rules without a match. */
+  /** HMAC of the match. Equal matches in a project have equal fingerprints. Null for rules without a match. */
   fingerprint: string | null
   /** The last two characters of personal data. */
   excerpt: string | null
@@ -65,9 +65,9 @@ export interface ViolationFilters {
   model?: string | undefined
   /** A key's ID. */
   key?: string | undefined
-  /** Not before this time. A date is midnight UTC. */
+  /** Only violations from this time on. A date means midnight UTC. */
   from?: string | Date | undefined
-  /** Before this time. */
+  /** Only violations before this time. */
   to?: string | Date | undefined
   /** Violations per page, 1 to 100. Default 50. */
   limit?: number | undefined
@@ -78,7 +78,7 @@ export interface ViolationFilters {
 /** A change to a violation. Missing fields stay unchanged. */
 export interface ViolationChange {
   state?: ViolationState | undefined
-  /** At most 1000 characters; null removes it. */
+  /** At most 1000 characters. Null removes the note. */
   note?: string | null | undefined
   /** The version that the change is based on. If it is outdated, the change fails with a ConflictError. */
   version?: number | undefined

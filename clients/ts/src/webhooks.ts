@@ -14,7 +14,7 @@ export interface WebhookEventFields {
   timestamp: string
 }
 
-/** A project has used 80% or 100% of its budget. Sent once per budget period. */
+/** A project has used 80% or 100% of its budget. Sent once per threshold in each budget period. */
 export interface BudgetThresholdEvent extends WebhookEventFields {
   type: 'budget.threshold'
   data: {
@@ -37,7 +37,7 @@ export interface ViolationCreatedEvent extends WebhookEventFields {
   }
 }
 
-/** A signed statement about a chain of the compliance data, which covers all entries up to `seq`. */
+/** A signed statement about a chain of the compliance data. It covers all entries up to `seq`. */
 export interface Checkpoint {
   /** The project's ID. */
   project: string
@@ -98,8 +98,8 @@ const MIN_SECRET_BYTES = 24
 
 /**
  * Verifies a delivery and returns its event. `body` is the text or the bytes as they arrived, before any JSON parser.
- * Throws a WebhookVerificationError if the gateway did not send it or its time is out of tolerance, and a
- * ConfigurationError if there is no usable secret.
+ * Throws a WebhookVerificationError if the gateway did not send the delivery, or if its time is outside the
+ * tolerance. Throws a ConfigurationError if there is no usable secret.
  *
  * ```ts
  * const event = await verifyWebhook(await request.text(), request.headers)
@@ -140,7 +140,7 @@ function checked(options: WebhookOptions): { secrets: Uint8Array<ArrayBuffer>[];
   return { secrets: secrets.map(secretOf), toleranceMs }
 }
 
-/** The bytes of a secret. The error does not show it. */
+/** The bytes of a secret. An error does not contain the secret. */
 function secretOf(given: unknown): Uint8Array<ArrayBuffer> {
   const bytes = typeof given === 'string' ? decoded(given.replace(/^whsec_/, '')) : null
   if (!bytes || bytes.length < MIN_SECRET_BYTES) {
@@ -182,7 +182,8 @@ function checkTime(timestamp: string, toleranceMs: number): void {
 }
 
 /**
- * Whether one of the signatures matches one of the secrets. It compares only as many as a genuine delivery could have.
+ * Whether one of the signatures matches one of the secrets. It compares at most 16 signatures, more than a genuine
+ * delivery has.
  */
 async function isSigned(
   signed: Uint8Array<ArrayBuffer>,

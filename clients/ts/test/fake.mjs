@@ -1,11 +1,11 @@
-// A client whose transport is a function of the test.
+// A client whose transport is a function that the test provides.
 import { Postern } from '../dist/index.js'
 
 export const HOOKS = Symbol.for('@postern-ai/client hooks')
 export const hello = { messages: [{ role: 'user', content: 'Hello!' }] }
 export const done = { type: 'done', provider: 'mock', model: 'm', cacheHit: false, usage: { costCents: 0.5 } }
 
-/** A client that sends its requests to `fetch`, does not wait between attempts and logs nothing. */
+/** A client that sends its requests to `fetch`, does not wait between attempts, and logs nothing. */
 export function fakeClient(fetch, options = {}) {
   return new Postern({
     apiKey: 'sk_test_fake',

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
 
-// Of these, 2 KB are for webhooks and proxies from the environment. Bundles without webhooks leave them out.
+// Webhooks and proxies from the environment account for 2 KB of these. Bundles without webhooks leave them out.
 const MAX_GZIP_BYTES = 15 * 1024
 const entry = new URL('../dist/index.js', import.meta.url)
 

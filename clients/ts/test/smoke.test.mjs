@@ -183,7 +183,7 @@ test('an idempotency key: the second request is a replay', async () => {
 })
 
 test('a retry after a provider outage', async () => {
-  await gateway.next({ kind: 'status', status: 500, times: 2 }) // the gateway's own attempt and its retry
+  await gateway.next({ kind: 'status', status: 500, times: 2 }) // the gateway's first attempt and its retry
   assert.equal((await client('production').ai.complete(ask('down'))).text, 'Hello from upstream')
 })
 
