@@ -33,7 +33,7 @@ def cases() -> list[dict[str, Any]]:
 
 
 def needs_cancellation(case: Mapping[str, Any]) -> bool:
-    """Whether a case cancels a call. The synchronous client cannot do that; it can only close a stream."""
+    """Whether a case cancels a call. The synchronous client cannot cancel a call, only close a stream."""
     return any(
         "abort" in call and not (isinstance(call["abort"], int) and call["method"] == "ai.chat")
         for call in case["calls"]
@@ -48,7 +48,7 @@ def city(value: Any) -> Any:
 
 
 class City:
-    """The validator with its schema, like a pydantic model."""
+    """The validator and its schema, like a pydantic model."""
 
     @classmethod
     def model_validate(cls, obj: Any) -> Any:
@@ -60,7 +60,7 @@ class City:
 
 
 def filled(value: Any, url: str) -> Any:
-    """Replaces {url}."""
+    """Replaces {url} in all strings."""
     if isinstance(value, str):
         return value.replace("{url}", url)
     if isinstance(value, list):
@@ -104,7 +104,7 @@ def hooks(described: Mapping[str, Any], seen: list[Any]) -> dict[str, Any]:
 
 
 def awaited(function: Any) -> Any:
-    """A function as a coroutine function that first yields to the event loop."""
+    """Turns a function into a coroutine function that first yields to the event loop."""
 
     async def call(*args: Any) -> Any:
         await asyncio.sleep(0)
@@ -362,7 +362,7 @@ class Run:
         return self.case.get("env", {})
 
     def _keys(self) -> list[str]:
-        """The key, or the function's keys, for which the case lists the key of each request."""
+        """The key, or the keys that a function returned. For those, the case lists the key of each request."""
         given: Any = self.case.get("client", {}).get("apiKey", KEY)
         keys = given["function"] if isinstance(given, dict) else [given or self._variables().get("POSTERN_API_KEY", KEY)]
         return [key.strip() for key in keys]

@@ -13,7 +13,7 @@ from .scripted import ROOT
 
 @dataclass(frozen=True)
 class Gateway:
-    """Its URL and keys; test/clients/gateway.mjs describes them."""
+    """The gateway's URL and keys. test/clients/gateway.mjs describes them."""
 
     url: str
     projectId: str

@@ -37,7 +37,7 @@ class Case:
         HTTP.put(self._records, json=answers).raise_for_status()
 
     def wait_for(self, count: int) -> list[dict[str, Any]]:
-        """The requests, once there are this many."""
+        """The requests, once at least `count` have arrived."""
         return self._until(lambda requests: len(requests) >= count)
 
     def wait_closed(self, index: int = 0) -> None:
@@ -54,7 +54,7 @@ class Case:
 
 
 class Scripted:
-    """The server."""
+    """The running server."""
 
     def __init__(self, url: str) -> None:
         self.url = url

@@ -23,7 +23,7 @@ WEBHOOK_SECRET: str = json.loads((ROOT / "testdata/webhooks.json").read_text())[
 
 
 def blocks(language: str, page: str = PAGE) -> list[str]:
-    """The blocks of a page in a language."""
+    """The code blocks of a page that are in the given language."""
     found = re.finditer(rf"^ *```{language}\n(.*?)^ *```$", page, re.M | re.S)
     return [textwrap.dedent(block[1]) for block in found]
 
@@ -59,9 +59,7 @@ class Stranger:
         (self.checkout / ".dev/keys.json").write_text(json.dumps(keys))
 
     def shell(self, folder: Path, script: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        """Runs lines of a shell. There is no network, so pip finds the package's dependencies among Debian's
-        packages.
-        """
+        """Runs shell commands. There is no network, so pip finds the package's dependencies among Debian's packages."""
         hidden = ("POSTERN_", "PYTHON", "PIP_", "VIRTUAL_ENV")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(hidden)}
         found = {"PYTHONPATH": str(Path(httpx.__file__).parents[1]), "PIP_NO_INDEX": "1"}

@@ -61,7 +61,7 @@ def test_quick_start_with_a_cost(stranger: Stranger) -> None:
 
 
 def test_quick_start_without_a_budget(stranger: Stranger) -> None:
-    """The project and the key of the page, created twice."""
+    """The project and the key that the page uses. They are created twice."""
     for _ in range(2):
         made = stranger.shell(stranger.checkout, EMPTY)
         assert made.returncode == 0, made.stderr

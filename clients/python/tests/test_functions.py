@@ -199,7 +199,7 @@ def test_headers_of_a_hook_are_checked(scripted: Scripted, name: Any, value: Any
 
 
 def test_an_exhausted_iterator_in_a_hook_is_its_error(scripted: Scripted) -> None:
-    """StopIteration, which also ends the client's own steps."""
+    """The hook raises StopIteration, which would also end the client's own generators."""
     nothing: Any = iter([])
     case = scripted.case(HEALTH)
     with Postern(**client_of(case, on_response=lambda _: next(nothing))) as client, pytest.raises(StopIteration):

@@ -58,7 +58,7 @@ def test_many_calls_spread_out() -> None:
         client = client_of(pauses, *[LIMITED] * 120)
         await asyncio.gather(*(client.health.get() for _ in range(120)))
         assert pauses.ms == [1000 + 0.875 * min(100 * others, 10_000) for others in range(120)]
-        await pauses(0)  # all have left
+        await pauses(0)  # all calls have resumed
         client = client_of(pauses, LIMITED)
         await client.health.get()
         assert pauses.ms[-1] == 1000
@@ -83,7 +83,7 @@ def test_an_aborted_call_leaves() -> None:
 
 
 def test_an_interrupted_call_leaves() -> None:
-    """Even if the program keeps the call's error, and with it the frames."""
+    """This also holds if the program keeps the call's error, and with it the frames."""
 
     def pause(ms: float) -> None:
         pauses.append(ms)

@@ -20,7 +20,7 @@ from .scripted import KEY
 
 
 def _refused() -> None:
-    """The work of a process: a call whose key is unknown."""
+    """The work of another process: a call with an unknown key."""
     answer = httpx.Response(401, json={"error": "Invalid API key", "code": "unauthorized", "requestId": "req_1"})
     transport = httpx.MockTransport(lambda request: answer)
     with httpx.Client(transport=transport) as http_client:

@@ -333,7 +333,7 @@ def test_errors_can_be_logged_as_json(scripted: Scripted) -> None:
 
 
 def refused(**options: Any) -> ConfigurationError:
-    """The error of a client with wrong options."""
+    """The error from creating a client with wrong options."""
     with pytest.raises(ConfigurationError) as caught:
         Postern(**{"api_key": KEY, **options})
     return caught.value

@@ -151,7 +151,7 @@ def test_the_work_is_bounded() -> None:
 
 
 def test_it_needs_no_client() -> None:
-    """In its own process, without any other variable, and with the real clock, for which the delivery is too old."""
+    """Runs in a process of its own, without other variables. The delivery is too old for the real clock."""
     program = "import json, sys, postern; case = json.load(sys.stdin); postern.verify_webhook(case['body'], case['headers'])"
     variables = {"POSTERN_WEBHOOK_SECRET": SECRET, "PYTHONPATH": str(ROOT / "clients/python/src")}
     command = [sys.executable, "-c", program]

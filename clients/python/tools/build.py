@@ -33,7 +33,7 @@ def main() -> None:
     """Builds both in a clean copy, so that nothing from an earlier build gets into them."""
     if not is_ready():
         sys.exit(MISSING)
-    from setuptools import build_meta  # only now it is certain that there is one
+    from setuptools import build_meta  # not at the top, because it may be missing
 
     target = Path(sys.argv[1] if len(sys.argv) > 1 else PACKAGE / "dist").resolve()
     shutil.rmtree(target, ignore_errors=True)

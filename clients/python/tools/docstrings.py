@@ -187,7 +187,7 @@ def _is_property(node: ast.FunctionDef) -> bool:
 
 
 def _is_method(node: ast.FunctionDef) -> bool:
-    """Whether programs call it. They do not call the first forms of an overload, or anything that takes a transport."""
+    """Whether programs call it. They do not call the @overload forms, or anything that takes a transport."""
     internal = any(arg.annotation and ast.unparse(arg.annotation) == "Transport" for arg in node.args.args)
     decorated = {ast.unparse(item) for item in node.decorator_list} & {"overload", "property"}
     return not (node.name.startswith("_") or internal or decorated)

@@ -1,4 +1,4 @@
-"""The endpoints: each one's request, and how its response is read. Pure."""
+"""The endpoints: the request of each, and how its response is read. This module does no I/O."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Reply:
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
     def invalid(self, message: str) -> InvalidResponseError:
-        """The error for a response that is not as the API promises."""
+        """The error for a response that is not what the API promises."""
         return InvalidResponseError(message, status=self.status, request_id=self.headers.get("x-request-id"))
 
 
@@ -94,18 +94,18 @@ class Call(Generic[T]):
 
     method: str
     path: str
-    """Without the base URL's path; percent-encoded."""
+    """The path after the base URL, percent-encoded."""
     read: Callable[[Reply], T]
     options: CallOptions = field(default=CallOptions(), repr=False)
     query: Mapping[str, str] = field(default_factory=lambda: {}, repr=False)
     body: object = field(default=None, repr=False)
-    """JSON; None if there is no body."""
+    """The JSON of the body; None if there is no body."""
     headers: Mapping[str, str] = field(default_factory=lambda: {})
     is_ai: bool = False
-    """Whether it accepts an idempotency key."""
+    """Whether the endpoint accepts an idempotency key."""
     is_governed: bool = False
     is_repeatable: bool = True
-    """Whether it may be sent again when it is unknown whether the first request had an effect."""
+    """Whether the request may be sent again when nobody knows whether the first one had an effect."""
     is_stream: bool = False
 
 
@@ -257,7 +257,7 @@ def _issues(error: Exception) -> Sequence[Issue]:
     try:
         problems: Any = listed() if callable(listed) else ()
         issues = tuple(Issue(str(item["msg"]), tuple(item["loc"])) for item in problems)
-    except Exception:  # a validator with another `errors`
+    except Exception:  # a validator whose `errors` is something else
         issues = ()
     # The message of a KeyError is only the key.
     text = repr(error) if isinstance(error, LookupError) else str(error) or type(error).__name__
@@ -268,7 +268,7 @@ def _issues(error: Exception) -> Sequence[Issue]:
 
 
 def get(path: str, options: CallOptions) -> Call[Any]:
-    """GET of any endpoint."""
+    """GET to any endpoint."""
     return Call("GET", _path(path), _any_json, options)
 
 
@@ -436,7 +436,7 @@ def export(params: Mapping[str, object], base_url: str, options: CallOptions) ->
 
 
 def bom(options: CallOptions) -> Call[Raw]:
-    """GET /api/compliance/export of the inventory, as CycloneDX."""
+    """GET /api/compliance/export for the inventory, as CycloneDX."""
     query = {"type": "inventory", "format": "cyclonedx"}
     headers = {"accept": "application/vnd.cyclonedx+json"}
     return Call("GET", _EXPORT, json_object, options, query=query, headers=headers)
@@ -448,7 +448,7 @@ def summary(options: CallOptions) -> Call[ComplianceSummary]:
 
 
 def _lines(reply: Reply, found: list[ExportLine]) -> None:
-    """Adds the lines of a page to found."""
+    """Adds the lines of a page to `found`."""
     for line in (reply.body or b"").split(b"\n"):
         if not line.strip():
             continue
@@ -498,7 +498,7 @@ def json_object(reply: Reply) -> Raw:
 
 
 def parse_json(body: bytes) -> object:
-    """The JSON value, or NotGiven if the bytes are not JSON."""
+    """The JSON value, or NOT_GIVEN if the bytes are not JSON."""
     try:
         return json.loads(body.decode("utf-8"), parse_constant=_refuse)
     except (ValueError, RecursionError):

@@ -49,13 +49,13 @@ class ChatState:
     ) -> None:
         self.reply = reply
         self.check = check
-        """Turns the JSON output into data; None without a schema."""
+        """The function that turns the JSON output into data; None without a schema."""
         self._completion = completion
         self.is_json = completion is not None
         """Whether the response is a single JSON object."""
         self.done: DoneEvent | None = None
         self.is_over = False
-        """The completion is complete or has failed. Anything that follows does not matter."""
+        """Whether the completion is complete or has failed. Anything that follows does not matter."""
         self.error: StreamError | None = None
         self._decoder = Decoder()
         self._texts: list[str] = []
@@ -68,7 +68,7 @@ class ChatState:
         return "".join(self._texts)
 
     def whole(self) -> list[ChatEvent]:
-        """The events of a response that arrived as JSON; none for a stream."""
+        """The events of a response that arrived as JSON. There are none for a stream."""
         completion = self._completion
         if completion is None or self.is_over:
             return []
@@ -111,14 +111,14 @@ class ChatState:
                 raise self._failed("An event of the stream is larger than 16 MiB.", "event_too_large") from None
 
     def end(self) -> bytes:
-        """The body has ended. Returns its last piece, b"", as `broke` does."""
+        """Handles the end of the body. Returns its last piece, b"", as `broke` does."""
         self.is_over = True
         if self.done is None:
             raise self._failed("The stream ended before the answer was whole.", "incomplete_stream")
         return b""
 
     def broke(self, failed: Failed) -> bytes:
-        """The connection failed. This is not an error once the completion is complete."""
+        """Handles a failed connection, which is not an error once the completion is complete."""
         self.is_over = True
         if self.done is not None:
             return b""

@@ -22,14 +22,14 @@ class Mismatch(Exception):
 
 
 def camel(name: str) -> str:
-    """A field's name on the wire: `prompt_tokens` is `promptTokens`."""
+    """A field's name in JSON, such as `promptTokens` for `prompt_tokens`."""
     first, *rest = name.split("_")
     return first + "".join(part.capitalize() for part in rest)
 
 
 @lru_cache(maxsize=None)
 def _plan(cls: type) -> tuple[tuple[Field[Any], str, Any], ...]:
-    """The fields of a class, their names on the wire and their types."""
+    """The fields of a class, with their JSON names and their types."""
     hints = get_type_hints(cls)
     return tuple((item, item.metadata.get("wire", camel(item.name)), hints[item.name]) for item in fields(cls))
 

@@ -28,7 +28,7 @@ class PosternError(Exception):
         return _restored, (type(self), self.args, self.__dict__)
 
     def to_dict(self) -> dict[str, Any]:
-        """The error as JSON values for logs, without headers, prompts and model output."""
+        """The error as JSON values for logs, without headers, prompts or model output."""
         shown = {name: value for name, value in vars(self).items() if name not in _HIDDEN and not name.startswith("_")}
         return {"name": type(self).__name__, **{name: _plain(value) for name, value in shown.items()}}
 
@@ -87,7 +87,7 @@ class OutputValidationError(PosternError):
 
 
 class WebhookVerificationError(PosternError):
-    """A webhook was not sent by the gateway, or its time is out of tolerance.
+    """A webhook was not sent by the gateway, or its time is outside the tolerance.
 
     `code` is `missing_header`, `invalid_timestamp`, `timestamp_out_of_tolerance`, `invalid_signature` or `invalid_payload`.
     """
@@ -189,7 +189,7 @@ class PermissionDeniedError(APIError):
 
 
 class NotFoundError(APIError):
-    """404: there is no such object."""
+    """404: the object, the model or the tier does not exist."""
 
 
 class ConflictError(APIError):
@@ -213,8 +213,8 @@ class RateLimitError(APIError):
 
     @property
     def retry_after_ms(self) -> float | None:
-        """The pause that the gateway asks for, in milliseconds; None if unknown."""
-        from ._retry import asked_pause_ms  # that module decides on errors and imports this one
+        """The pause that the gateway asks for, in milliseconds; None if it asks for none."""
+        from ._retry import asked_pause_ms  # not at the top, because that module imports this one
 
         return asked_pause_ms(self.headers, None)
 

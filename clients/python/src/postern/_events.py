@@ -20,12 +20,12 @@ class BudgetPeriod:
     used: float
     start: str
     end: str
-    """Exclusive."""
+    """The end, exclusive."""
 
 
 @dataclass(frozen=True)
 class BudgetThreshold:
-    """A project has used much of its budget."""
+    """A project has used a large part of its budget."""
 
     project_id: str
     threshold_percent: int

@@ -64,7 +64,7 @@ class Read:
 
 @dataclass(frozen=True)
 class Pause:
-    """Wait for a number of milliseconds. The outcome is None, as it is for a Record."""
+    """Wait for a number of milliseconds. The outcome is None, and so is that of a Record."""
 
     ms: float
 
@@ -92,7 +92,7 @@ class Failed:
     kind: Literal["connection", "timeout"]
     cause: Exception
     is_shown: bool = True
-    """Whether the message of the cause may be shown."""
+    """Whether the cause's message may be shown."""
 
 
 Step = Union[Begin, Send, Arrived, Read, Pause, Record]

@@ -1,4 +1,4 @@
-"""Checks headers and query parameters that a program sets. Pure."""
+"""Checks the headers and query parameters that a program sets. No I/O."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def checked_headers(source: str, headers: object) -> Mapping[str, str]:
 
 
 def checked_query(query: object) -> Mapping[str, str]:
-    """Query parameters: strings by name."""
+    """Query parameters, as strings keyed by name."""
     checked: dict[str, str] = {}
     for name, value in _items("query", query):
         if not isinstance(name, str) or not name:

@@ -1,4 +1,4 @@
-"""The program's functions that take part in a call: the API key function and hooks. Pure."""
+"""The program's functions that take part in a call: the API key function and the hooks. No I/O."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class OutgoingRequest:
     path: str
     """The path of the endpoint, without the base URL's path and without the query."""
     attempt: int
-    """1 for the first attempt of a call."""
+    """The number of the attempt, starting at 1."""
     headers: dict[str, str] = field(repr=False)
-    """With lowercase names, and without the API key. Changes apply only to this attempt."""
+    """The headers, with lowercase names and without the API key. Changes apply only to this attempt."""
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,11 @@ class IncomingResponse:
     path: str
     """The path of the endpoint, without the base URL's path and without the query."""
     attempt: int
-    """1 for the first attempt of a call."""
+    """The number of the attempt, starting at 1."""
     status: int
     """The HTTP status."""
     headers: Mapping[str, str] = field(repr=False)
-    """With lowercase names."""
+    """The headers, with lowercase names."""
     request_id: str | None
     """The request ID, as in the gateway's log; None if the response has none."""
     ms: float

@@ -32,7 +32,7 @@ class Record:
     msg: str
     fields: Mapping[str, Any]
     is_once: bool = False
-    """Log it only if no equal record was logged before, because every response repeats that a model is deprecated."""
+    """Whether to log the same record only once. For example, every response repeats that a model is deprecated."""
 
 
 class Log:

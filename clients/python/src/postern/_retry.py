@@ -1,4 +1,4 @@
-"""Decides whether and when to send a request again. Pure: the random number and the time are arguments."""
+"""Decides whether and when to send a request again. No I/O: the random number and the time are arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The client's options: from arguments, then from POSTERN_ variables, then defaults."""
+"""The client's options: from arguments, or else from POSTERN_ variables, or else the defaults."""
 
 from __future__ import annotations
 
@@ -73,21 +73,21 @@ class Settings:
     base_url: str
     environment: Environment
     required_environment: Environment | None
-    """The environment that the option sets. Every key that a function returns must belong to it."""
+    """The environment that the caller has set. Every key that a function returns must belong to it."""
     timeout_ms: int
     retries: int
     idempotency: bool
     governor: Governor
     logging: Logging
     headers: Mapping[str, str] = field(repr=False)
-    """May contain secrets, for example for a proxy."""
+    """The headers, which may contain secrets, for example for a proxy."""
     query: Mapping[str, str] = field(repr=False)
     on_request: AsyncRequestHook | None = field(repr=False)
     on_response: AsyncResponseHook | None = field(repr=False)
 
     @property
     def insecure_host(self) -> str | None:
-        """The gateway's host, if a production key would be sent to it unencrypted."""
+        """The gateway's host, if production keys would be sent to it unencrypted."""
         url = urlsplit(self.base_url)
         is_safe = url.scheme == "https" or LOOPBACK.fullmatch(url.hostname or "") or self.environment != "production"
         return None if is_safe else url.netloc
@@ -169,7 +169,7 @@ class _Variables:
         return self._variables.get(name) or None
 
     def named(self, name: str, given: object, variable: str) -> tuple[str, object]:
-        """The value of an option or else of its variable, with the name of the one that provided it."""
+        """The value of an option, or else of its variable, with the name of the one that had it."""
         return (name, given) if given is not None else (variable, self.text(variable))
 
     def boolean(self, name: str, given: object, variable: str, default: bool) -> bool:

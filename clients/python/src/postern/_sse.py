@@ -38,7 +38,7 @@ class Decoder:
             raise EventTooLarge
 
     def _lines(self) -> Iterator[bytes]:
-        """The complete lines so far. A line ends with LF, CR or CR LF. A CR LF may be split between chunks."""
+        """Yields the complete lines. A line ends with LF, CR or CR LF, and a CR LF may be split between chunks."""
         start = 0
         while True:
             end = self._line_end(max(start, self._scanned))

@@ -69,7 +69,7 @@ def verify_webhook(
         tolerance_ms: How far the delivery's time may be from the current time, in milliseconds.
 
     Raises:
-        WebhookVerificationError: The webhook was not sent by the gateway, or its time is out of tolerance.
+        WebhookVerificationError: The webhook was not sent by the gateway, or its time is outside the tolerance.
         ConfigurationError: The secret is missing or invalid, or the body is not text.
     """
     signers = _signers(secret)
@@ -97,7 +97,7 @@ def _now_ms() -> float:
 
 
 def _signers(secret: object) -> list[hmac.HMAC]:
-    """An HMAC for each secret. Neither this object nor an error reveals a secret."""
+    """Signs with each secret. Neither this object nor an error reveals a secret."""
     given = os.environ.get("POSTERN_WEBHOOK_SECRET", "") if secret is None else secret
     texts: Any = re.split(r"[ ,]+", given.strip(" ,")) if isinstance(given, str) else given
     if secret is None and texts == [""]:
@@ -114,7 +114,7 @@ def _key(name: str, text: object) -> bytes:
         try:
             key = base64.b64decode(text.strip().removeprefix("whsec_").encode(), validate=True)
         except (binascii.Error, UnicodeEncodeError):
-            pass  # the cause has parts of the secret
+            pass  # not chained, because this error contains parts of the secret
     if len(key) < MIN_SECRET_BYTES:
         raise ConfigurationError(f"{name} must be whsec_ and at least {MIN_SECRET_BYTES} bytes in base64.")
     return key
@@ -136,7 +136,7 @@ def _signature_headers(headers: Headers) -> list[str]:
     known: dict[str, list[str]] = {}
     for name, value in cast(Any, items)():
         if isinstance(name, str) and isinstance(value, str) and value:
-            known.setdefault(name.lower(), []).append(value)  # some frameworks list several headers of one name
+            known.setdefault(name.lower(), []).append(value)  # some frameworks list several headers with the same name
     found = [" ".join(known.get(f"webhook-{name}", ())) for name in ("id", "timestamp", "signature")]
     if not all(found):
         raise _refused("missing_header")
@@ -150,7 +150,7 @@ def _is_signed(text: bytes, signatures: str, signers: Sequence[hmac.HMAC]) -> bo
     for signer in signers:
         signer.update(text)
     wanted = [base64.b64encode(signer.digest()) for signer in signers]
-    parts = (part.removesuffix(",") for part in signatures.split())  # of headers that were joined by ", "
+    parts = (part.removesuffix(",") for part in signatures.split())  # commas from headers that were joined with ", "
     candidates = (part[3:].encode("utf-8", "replace") for part in parts if part.startswith("v1,"))
     compared = [hmac.compare_digest(one, given) for given in islice(candidates, MAX_SIGNATURES) for one in wanted]
     return any(compared)

@@ -32,7 +32,7 @@ Period = Literal["day", "week", "month"]
 ViolationState = Literal["open", "acknowledged", "resolved", "false_positive"]
 """The state of a violation. `resolved` and `false_positive` are closed."""
 RegistryState = Literal["discovered", "pending", "approved", "restricted", "deprecated", "retired", "blocked"]
-"""The state of a model. `discovered` is a model that was used but has no entry."""
+"""The state of a model. A `discovered` model was used but has no entry."""
 TransitionTarget = Literal["pending", "approved", "restricted", "deprecated", "retired", "blocked"]
 """The states that a model can be changed to."""
 RiskTier = Literal["minimal", "limited", "high", "unacceptable"]
@@ -91,7 +91,7 @@ class ToolCallParam(TypedDict):
 
 
 class ContentMessageParam(TypedDict):
-    """A message of the system, the user or the model."""
+    """A message from the system, the user or the model."""
 
     role: Literal["system", "user", "assistant"]
     content: Union[str, Sequence[ContentPartParam]]
@@ -156,12 +156,12 @@ class SchemaModel(Protocol):
 
     @classmethod
     def model_json_schema(cls) -> dict[str, Any]:
-        """The JSON Schema, which is sent."""
+        """Returns the JSON Schema that is sent."""
         ...
 
     @classmethod
     def model_validate(cls: type[_M], obj: Any) -> _M:
-        """An instance made from a JSON value."""
+        """Returns an instance made from a JSON value."""
         ...
 
 
@@ -170,12 +170,12 @@ class LegacySchemaModel(Protocol):
 
     @classmethod
     def schema(cls) -> dict[str, Any]:
-        """The JSON Schema, which is sent."""
+        """Returns the JSON Schema that is sent."""
         ...
 
     @classmethod
     def parse_obj(cls: type[_M], obj: Any) -> _M:
-        """An instance made from a JSON value."""
+        """Returns an instance made from a JSON value."""
         ...
 
 
@@ -185,9 +185,9 @@ class GovernorOptions(TypedDict, total=False):
     enabled: bool
     """Send these settings, and raise BlockedByPolicyError for a blocked request. Default true."""
     strict_mode: bool
-    """Block requests instead of marking them for review."""
+    """Block requests above the threshold instead of marking them for review. Default false."""
     auto_approve_threshold: int
-    """The highest risk score that is approved, 0 to 100."""
+    """The highest risk score that is approved, 0 to 100, if it is lower than the project's."""
 
 
 class LoggingOptions(TypedDict, total=False):
@@ -222,7 +222,7 @@ class Attempts:
 
     count: int
     targets: Sequence[Attempt] = ()
-    """In the order of the requests; may have fewer items than `count`."""
+    """The requests in order. May have fewer items than `count`."""
 
 
 @dataclass(frozen=True)
@@ -277,12 +277,12 @@ class Meta:
     cache: str | None = None
     """`hit`, `miss` or `bypass`."""
     cost_cents: float | None = None
-    """The cost in cents; None for a stream that is not served from the cache: see `Usage.cost_cents`."""
+    """The cost in cents; None for a stream that is not served from the cache (see `Usage.cost_cents`)."""
     price_version: str | None = None
     """The version of the price list."""
     attempts: Attempts | None = None
     dropped_params: Sequence[str] = ()
-    """Parameters that the model does not support."""
+    """Parameters that the gateway left out because the model does not support them."""
     max_tokens: int | None = None
     """The output limit that the gateway set because the request had none."""
     deprecation: Deprecation | None = None
@@ -300,7 +300,7 @@ class ResponseInfo:
 
     status: int
     headers: Mapping[str, str]
-    """With lowercase names."""
+    """The headers, with lowercase names."""
     body: str | None = field(default=None, repr=False)
     """The body as it arrived; None for a stream."""
 
@@ -403,7 +403,7 @@ class TokenCount:
     provider: str
     """The provider whose model would be called first; `mock` for development keys."""
     model: str
-    """That model."""
+    """The model that would be called first."""
     meta: Meta = field(default_factory=Meta, metadata={"wire": ""}, repr=False)
     raw: Raw = field(default_factory=_raw, repr=False, compare=False)
 
@@ -520,11 +520,11 @@ class Finding:
     action: str
     """`flag`, `redact` or `block`."""
     path: str
-    """Place of the text in the JSON body."""
+    """Path of the text in the JSON body, such as `messages[2].content`."""
     start: int
-    """Offset of the first byte in the UTF-8 text."""
+    """Offset of the finding's first byte in the UTF-8 text."""
     end: int
-    """Offset just past the last byte."""
+    """Offset just past the finding's last byte."""
     raw: Raw = field(default_factory=_raw, repr=False, compare=False)
 
 
@@ -654,13 +654,13 @@ class Violation:
     id: str
     state: str
     rule: str
-    """The rule, or `(more)` for the findings of all rules beyond 64 within a minute."""
+    """The rule, or `(more)` for all rules after the first 64 within a minute."""
     category: str
     severity: str
     decision: str
     """`block`, `review` or `redact`: the strongest decision about the findings."""
     direction: str
-    """`input`: in a request. `output`: in a response."""
+    """`input` for findings in a request, `output` for findings in a response."""
     model: str
     """The requested model or tier."""
     key: str
@@ -668,7 +668,7 @@ class Violation:
     request_id: str
     """ID of the last request."""
     path: str
-    """Place of the last finding in the JSON body."""
+    """Path of the last finding in the JSON body."""
     start: int
     """Offset of its first byte in the UTF-8 text."""
     end: int
@@ -753,7 +753,7 @@ class RegistryEntry:
     """IDs of the keys that may use a restricted model."""
     deprecated_at: str | None
     sunset_at: str | None
-    """When a deprecated model will be retired. This does not happen by itself."""
+    """When a deprecated model is to be retired. The registry does not retire it automatically."""
     approvals: Sequence[Approval]
     """The newest 50, oldest first."""
     history: Sequence[Transition]
@@ -763,14 +763,14 @@ class RegistryEntry:
     created_at: str | None
     updated_at: str | None
     review_overdue: bool
-    """The review date has passed, and the model is not retired."""
+    """Whether the review date has passed and the model is not retired."""
     first_seen: str | None = None
-    """The day of the last use in the last 90 days; None if the model was not used."""
+    """The day of the last use within the last 90 days; None if the model was not used in that time."""
     last_seen: str | None = None
     requests: int | None = None
     """Requests in the last 90 days."""
     delivery: str | None = None
-    """After a change: `delivered`, or `pending` while some of more than 200 keys do not have it yet."""
+    """After a change: `delivered`, or `pending` while some keys of a project with more than 200 do not have it yet."""
     raw: Raw = field(default_factory=_raw, repr=False, compare=False)
 
 
@@ -817,7 +817,7 @@ class GovernorCoverage:
     unchecked: str
     """What happens to content that cannot be checked: `allow` or `block`."""
     input: Mapping[str, int]
-    """Number of rules by action."""
+    """The number of rules with each action."""
     output: Mapping[str, int]
     keyword_lists: int
     patterns: int
@@ -852,7 +852,7 @@ class ViolationCounts:
     open: int
     acknowledged: int
     by_severity: Mapping[str, int]
-    """Of the newest open violations, as many as `counted`."""
+    """The number of violations by severity. Covers only the newest open violations, as many as `counted`."""
     counted: int
     """Number of violations in `by_severity`."""
 
@@ -878,7 +878,7 @@ class Signing:
 
     configured: bool
     public_keys: Sequence[Mapping[str, Any]]
-    """The one in use comes first."""
+    """The keys. The one in use comes first."""
 
 
 @dataclass(frozen=True)
@@ -891,7 +891,7 @@ class ComplianceSummary:
     registry: RegistryCoverage
     violations: ViolationCounts
     retention: Mapping[str, int]
-    """How long records are kept, in days, and numbers of records, keyed by name."""
+    """How long each kind of record is kept, in days, or how many records are kept."""
     chains: Sequence[ChainState]
     signing: Signing
     samples: Sequence[str]

@@ -1,1 +1,1 @@
-"""The asynchronous client. tools/unasync.py generates `_sync` from it."""
+"""The client. `_async` is the source, and tools/unasync.py generates `_sync` from it."""

@@ -1,4 +1,4 @@
-"""Endpoints without their own method."""
+"""Endpoints that have no method of their own."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class AsyncEndpoints:
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
     ) -> Any:
-        """Gets JSON from an endpoint without its own method.
+        """Gets JSON from an endpoint that has no method of its own.
 
         Args:
             path: The path as it is sent, such as `/v1/models`, without a query.
             timeout_ms: Time for one attempt, in milliseconds.
-            retries: How often a failed attempt is repeated.
+            retries: The maximum number of retries after a failed attempt.
             headers: Additional headers.
             query: Query parameters.
 
@@ -68,7 +68,7 @@ class AsyncEndpoints:
             path: The path as it is sent, without a query.
             body: A JSON value; None sends no body.
             timeout_ms: Time for one attempt, in milliseconds.
-            retries: How often a failed attempt is repeated.
+            retries: The maximum number of retries after a failed attempt.
             idempotency: True sends an idempotency key. A string is your own key. The client's setting does not apply.
             governor: Tightens the project's Governor for this request.
             headers: Additional headers.

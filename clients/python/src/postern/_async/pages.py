@@ -23,7 +23,7 @@ class AsyncPage(Generic[T]):
     next: str | None
     """The cursor of the next page; None on the last page."""
     raw: Raw
-    """The JSON object as it arrived; for an export, the page's header line."""
+    """The JSON object as it arrived. For an export, it is the page's header line."""
 
     def __init__(self, transport: AsyncTransport, call: Call[PageData[T]], data: PageData[T]) -> None:
         self.items = data.items
@@ -34,7 +34,7 @@ class AsyncPage(Generic[T]):
         self._data = data
 
     async def next_page(self) -> AsyncPage[T] | None:
-        """The page after this one; None on the last page."""
+        """Gets the next page. Returns None on the last page."""
         data = self._data
         fault = data.fault
         if data.next_query is not None and data.next_query == self._call.query:
@@ -48,7 +48,7 @@ class AsyncPage(Generic[T]):
         return await first_page(self._transport, replace(self._call, query=data.next_query))
 
     async def pages(self) -> AsyncIterator[AsyncPage[T]]:
-        """This page and all following pages."""
+        """Yields this page and all following pages."""
         page: AsyncPage[T] | None = self
         while page is not None:
             yield page
@@ -64,7 +64,7 @@ class AsyncPage(Generic[T]):
 
 
 async def first_page(transport: AsyncTransport, call: Call[PageData[T]]) -> AsyncPage[T]:
-    """Gets the page of a call."""
+    """Gets the page that a call returns."""
     return AsyncPage(transport, call, await transport.call(call))
 
 
@@ -76,7 +76,7 @@ class AsyncExport:
         self._call = call
 
     async def pages(self) -> AsyncIterator[AsyncPage[ExportLine]]:
-        """The pages. The first line of each is a header."""
+        """Yields the pages. The first line of each is a header."""
         page = await first_page(self._transport, self._call)
         async for following in page.pages():
             yield following

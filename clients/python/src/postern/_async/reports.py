@@ -22,7 +22,7 @@ from .with_response import wrapped
 
 
 class AsyncHealthAPI:
-    """Whether the key works: `client.health`. Any kind of key is accepted."""
+    """`client.health`: whether the key works. Any kind of key is accepted."""
 
     def __init__(self, transport: AsyncTransport) -> None:
         self._transport = transport

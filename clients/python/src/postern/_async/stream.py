@@ -99,7 +99,7 @@ class AsyncChatStream:
         await self._attempt.close()
 
     async def _chunk(self) -> bytes:
-        """The next piece of the body; b"" at the end."""
+        """The next piece of the body. It is b"" at the end."""
         chunks = self._chunks
         if self._is_closed or chunks is None:
             if self._state.done is None:

@@ -1,4 +1,4 @@
-"""Carries out the steps of an exchange with httpx."""
+"""Uses httpx to carry out the steps of an exchange."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class AsyncTransport:
         return await (attempt.read() if isinstance(step, Read) else attempt.send())
 
     def recording(self) -> AsyncTransport:
-        """The same transport, for one call whose response is requested."""
+        """The same transport, for one call that returns its result with the response."""
         return copy.copy(self)
 
     def with_response(self, data: T) -> WithResponse[T]:
@@ -142,7 +142,7 @@ class AsyncTransport:
 
 
 class AsyncAttempt:
-    """The HTTP request in progress."""
+    """The HTTP request that is in progress."""
 
     def __init__(self, http: httpx.AsyncClient, prepared: Prepared, settings: Settings) -> None:
         self.prepared = prepared

@@ -1,2 +1,2 @@
 # Made from _async/__init__.py by tools/unasync.py. Change that file.
-"""The asynchronous client. tools/unasync.py generates `_sync` from it."""
+"""The client. `_async` is the source, and tools/unasync.py generates `_sync` from it."""

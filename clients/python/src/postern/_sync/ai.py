@@ -176,7 +176,7 @@ class AI:
             tools: The functions that the model may call.
             tool_choice: Whether the model may, must or must not call a tool, or which tool it must call.
             response_schema: The JSON Schema that the output must match. The gateway validates the output.
-            metadata: Up to 16 labels, for providers that keep them.
+            metadata: Up to 16 labels, for providers that store them.
             cache_control: `no-store`, `no-cache` or `max-age=SECONDS`, for the gateway's cache.
             strict: Reject parameters that the model does not support, instead of leaving them out.
             schema: Parses the output as JSON, calls this with the value, and returns its result as `data`. An
@@ -184,7 +184,7 @@ class AI:
                 sent, unless there is a `response_schema`. Tool calls without text are not checked: `data` is None.
             extra_body: Additional fields of the request's body.
             timeout_ms: Time for one attempt, in milliseconds.
-            retries: How often a failed attempt is repeated.
+            retries: The maximum number of retries after a failed attempt.
             idempotency: True sends an idempotency key, so that a retry is never charged twice. A string is your own key.
             governor: Tightens the project's Governor for this request.
             headers: Additional headers.
@@ -384,13 +384,13 @@ class AI:
 
         Args:
             model: An embedding model: its name, or `provider/model`.
-            input: A text, or up to 2048.
+            input: One text, or up to 2048 texts.
             dimensions: The length of each vector, if the model supports other lengths.
             cache_control: `no-store`, `no-cache` or `max-age=SECONDS`, for the gateway's cache.
             strict: Reject parameters that the model does not support, instead of leaving them out.
             extra_body: Additional fields of the request's body.
             timeout_ms: Time for one attempt, in milliseconds.
-            retries: How often a failed attempt is repeated.
+            retries: The maximum number of retries after a failed attempt.
             governor: Tightens the project's Governor for this request.
             headers: Additional headers.
             query: Additional query parameters.

@@ -35,7 +35,7 @@ class Postern(Endpoints):
         base_url: The gateway's URL without /v1 (POSTERN_BASE_URL). Development keys default to http://127.0.0.1:8787.
         environment: Checks that the key belongs to this environment (POSTERN_ENVIRONMENT).
         timeout_ms: Time for one attempt in milliseconds, default 600,000 (POSTERN_TIMEOUT).
-        retries: How often a failed attempt is repeated, default 2 (POSTERN_RETRIES).
+        retries: The maximum number of retries after a failed attempt, default 2 (POSTERN_RETRIES).
         idempotency: Send an idempotency key with each completion, default False (POSTERN_IDEMPOTENCY).
         governor: Tightens the project's Governor (POSTERN_GOVERNOR_ENABLED, …_STRICT_MODE, …_AUTO_APPROVE_THRESHOLD).
         logging: Which records are logged, and where (POSTERN_LOG_LEVEL, POSTERN_LOG_PRETTY).
@@ -54,7 +54,7 @@ class Postern(Endpoints):
     usage: UsageAPI
     """Usage and budget."""
     health: HealthAPI
-    """The status of the key."""
+    """Whether the key works."""
     governor: GovernorAPI
     """Checks of texts."""
     violations: Violations

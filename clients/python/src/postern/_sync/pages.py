@@ -24,7 +24,7 @@ class Page(Generic[T]):
     next: str | None
     """The cursor of the next page; None on the last page."""
     raw: Raw
-    """The JSON object as it arrived; for an export, the page's header line."""
+    """The JSON object as it arrived. For an export, it is the page's header line."""
 
     def __init__(self, transport: Transport, call: Call[PageData[T]], data: PageData[T]) -> None:
         self.items = data.items
@@ -35,7 +35,7 @@ class Page(Generic[T]):
         self._data = data
 
     def next_page(self) -> Page[T] | None:
-        """The page after this one; None on the last page."""
+        """Gets the next page. Returns None on the last page."""
         data = self._data
         fault = data.fault
         if data.next_query is not None and data.next_query == self._call.query:
@@ -49,7 +49,7 @@ class Page(Generic[T]):
         return first_page(self._transport, replace(self._call, query=data.next_query))
 
     def pages(self) -> Iterator[Page[T]]:
-        """This page and all following pages."""
+        """Yields this page and all following pages."""
         page: Page[T] | None = self
         while page is not None:
             yield page
@@ -65,7 +65,7 @@ class Page(Generic[T]):
 
 
 def first_page(transport: Transport, call: Call[PageData[T]]) -> Page[T]:
-    """Gets the page of a call."""
+    """Gets the page that a call returns."""
     return Page(transport, call, transport.call(call))
 
 
@@ -77,7 +77,7 @@ class Export:
         self._call = call
 
     def pages(self) -> Iterator[Page[ExportLine]]:
-        """The pages. The first line of each is a header."""
+        """Yields the pages. The first line of each is a header."""
         page = first_page(self._transport, self._call)
         for following in page.pages():
             yield following

@@ -100,7 +100,7 @@ class ChatStream:
         self._attempt.close()
 
     def _chunk(self) -> bytes:
-        """The next piece of the body; b"" at the end."""
+        """The next piece of the body. It is b"" at the end."""
         chunks = self._chunks
         if self._is_closed or chunks is None:
             if self._state.done is None:

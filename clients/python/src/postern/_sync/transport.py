@@ -1,5 +1,5 @@
 # Made from _async/transport.py by tools/unasync.py. Change that file.
-"""Carries out the steps of an exchange with httpx."""
+"""Uses httpx to carry out the steps of an exchange."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class Transport:
         return (attempt.read() if isinstance(step, Read) else attempt.send())
 
     def recording(self) -> Transport:
-        """The same transport, for one call whose response is requested."""
+        """The same transport, for one call that returns its result with the response."""
         return copy.copy(self)
 
     def with_response(self, data: T) -> WithResponse[T]:
@@ -142,7 +142,7 @@ class Transport:
 
 
 class Attempt:
-    """The HTTP request in progress."""
+    """The HTTP request that is in progress."""
 
     def __init__(self, http: httpx.Client, prepared: Prepared, settings: Settings) -> None:
         self.prepared = prepared
