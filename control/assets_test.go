@@ -48,7 +48,7 @@ func page(b *controltest.Bench, method, path string, headers ...string) *httptes
 	return w
 }
 
-// filesBench is a bench with a dashboard.
+// filesBench returns a bench with a dashboard.
 func filesBench(t *testing.T) *controltest.Bench {
 	b := controltest.New(t)
 	b.Files = fstest.MapFS{}

@@ -68,7 +68,7 @@ func TestConcurrentSaves(t *testing.T) {
 	}
 }
 
-// statusOfMeter is the last status delivered to a key's meter.
+// statusOfMeter returns the last status delivered to a key's meter.
 func statusOfMeter(b *controltest.Bench, value string) doc.Status {
 	status, _ := b.MeterView(keys.Hash(value))
 	return status

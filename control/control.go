@@ -4,7 +4,7 @@
 // All documents are in the Directory object. A change is one commit there, and its deliveries apply it to the keys'
 // meters, the project's ledger and KV. The control plane makes the deliveries to objects itself. It responds once all
 // of them are made and the last lease that contradicts the change has ended, so an acknowledged change is in force.
-// If the control plane dies in between, the Directory's outbox makes the deliveries. Receivers use the version to
+// If the control plane dies before that, the Directory's outbox makes the deliveries. Receivers use the version to
 // drop duplicates.
 package control
 
@@ -23,18 +23,18 @@ type Service struct {
 	plane  *kernel.Plane
 	auth   *auth.Authenticator
 	routes []kernel.Route
-	hashes atomic.Pointer[hashes] // of the documentation; nil until it is read
+	hashes atomic.Pointer[hashes] // of the documentation's scripts and styles; nil until they are read
 }
 
 // New returns a control plane. It serves /openapi.yaml, the paths under /api/admin/, /dashboard and /docs, and those
 // under /api for project keys. Any other path is a 404.
 //
-// Every response under /api/ has the headers x-request-id and cache-control. Its body is JSON, except for usage as
-// CSV and for NDJSON. A 204 and the response to a HEAD request have no body. Errors have the shape
+// Every response under /api/ has the headers x-request-id and cache-control. Its body is JSON, except for usage in
+// CSV and files in NDJSON. A 204 and the response to a HEAD request have no body. Errors have the shape
 // {"error","code","requestId"}, with "details" if there are any.
 //
-// Log lines are JSON objects, written by package log. A program that clears the log flags gets nothing else on the
-// line.
+// Log lines are JSON objects, written by package log. If the program clears the log flags, a line contains nothing
+// else.
 func New(config kernel.Config) *Service {
 	p := kernel.NewPlane(config)
 	a := auth.New(p)
@@ -75,8 +75,8 @@ func conclude(w http.ResponseWriter, r *http.Request, requestID string, result k
 	kernel.Write(w, r, requestID, result)
 }
 
-// guarded calls serve and turns a panic into a 500: a bug in one call must not affect concurrent calls. It logs the
-// stack, but not the panic value, which may contain a secret.
+// guarded calls serve and turns a panic into a 500, because a bug in one call must not affect concurrent calls. It
+// logs the stack, but not the panic value, which may contain a secret.
 func (s *Service) guarded(requestID string, header http.Header, r *http.Request) (result kernel.Answer, err error) {
 	defer func() {
 		if recover() != nil {
@@ -87,7 +87,7 @@ func (s *Service) guarded(requestID string, header http.Header, r *http.Request)
 	return s.serve(header, r)
 }
 
-// serve makes its checks in the same order as the gateway: 404, 405, authentication, authorization, then the
+// serve makes its checks in the same order as the gateway: 404, 405, authentication, authorization, and then the
 // endpoint's own checks.
 func (s *Service) serve(header http.Header, r *http.Request) (kernel.Answer, error) {
 	route, c, err := kernel.Match(s.routes, r)

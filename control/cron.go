@@ -30,7 +30,7 @@ type round struct {
 	Done   bool   `json:"done"`
 }
 
-// Hourly does a part of the pending work. Failed work is retried by a later call.
+// Hourly does a part of the pending work. A later call retries work that failed.
 func (s *Service) Hourly(ctx context.Context) error {
 	return errors.Join(s.continueRound(ctx), s.auth.PruneFailures(ctx), auditlog.Prune(ctx, s.plane))
 }

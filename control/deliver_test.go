@@ -16,8 +16,8 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-// leases makes meters reply to each Put with a wait. It records the durations that the control plane would sleep,
-// without sleeping.
+// leases makes meters reply to each Put with a wait. It records how long the control plane would sleep instead of
+// sleeping.
 type leases struct {
 	*controltest.Bench
 	slept []time.Duration
@@ -110,7 +110,7 @@ func TestNoWaitWithoutLeases(t *testing.T) {
 	}
 }
 
-// Once all keys of a project have the change, there is a single wait: for the longest lease.
+// Once all keys of a project have the change, there is a single wait, for the longest lease.
 func TestManyKeysWaitOnce(t *testing.T) {
 	l := lend(t, func(n int) uint64 { return uint64(n) * 10 })
 	path := l.Project()
@@ -131,11 +131,11 @@ func TestManyKeysWaitOnce(t *testing.T) {
 }
 
 // Setting a lower budget, or the same one again, recalls the slices of all meters and waits until nothing is lent.
-// Setting a higher one does not.
+// Setting a higher budget does not.
 func TestRecall(t *testing.T) {
 	for name, c := range map[string]struct {
 		budget string
-		lent   []uint64 // a meter's replies to its recalls, in order; 0 after that
+		lent   []uint64 // a meter's replies to recalls, in order; 0 after the last one
 		slept  string
 		code   int
 	}{

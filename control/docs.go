@@ -20,14 +20,15 @@ func isDocs(r *http.Request) bool {
 	return address == docsPath || strings.HasPrefix(address, docsPath+"/")
 }
 
-// hashes are the sources that allow the site's inline scripts and styles in a content policy. They include the
+// hashes are the sources in a content policy that allow the site's inline scripts and styles. They include the
 // quotation marks, as in 'sha256-…'.
 type hashes struct {
 	Scripts []string `json:"scripts"`
 	Styles  []string `json:"styles"`
 }
 
-// serveDocs serves the documentation: the built site, or the Markdown that the site is made from. It is public.
+// serveDocs serves the documentation, either as the built site or as the Markdown from which the site is built. The
+// documentation is public.
 func (s *Service) serveDocs(w http.ResponseWriter, r *http.Request) {
 	id := kernel.RequestID(r, s.plane.Rand)
 	for name, value := range pageHeaders {
@@ -80,8 +81,8 @@ func (s *Service) docsMoved(ctx context.Context, address string) (target string,
 	return address + "/", true
 }
 
-// docsFile finds a file. The address of a page is that of its folder. Without a built site, the page is its Markdown
-// file.
+// docsFile finds a file. The address of a page is the address of its folder. Without a built site, the page is a
+// Markdown file.
 func (s *Service) docsFile(ctx context.Context, address string) (name string, data []byte, err error) {
 	name = strings.TrimPrefix(address, "/")
 	candidates := []string{name}
@@ -113,7 +114,7 @@ func (s *Service) missingDocs(w http.ResponseWriter, r *http.Request, id string)
 	writeNotBuilt(w, r, "The documentation is not built. Run make build.\n")
 }
 
-// missingFile is the site's page for paths that do not exist.
+// missingFile is the site's page for unknown paths.
 const missingFile = "404.html"
 
 // writeDocs sends a file of the documentation. Pages get the content policy of the site. So do scripts, because a
@@ -130,7 +131,8 @@ func (s *Service) writeDocs(w http.ResponseWriter, r *http.Request, name string,
 	writeFile(w, r, name, data, status)
 }
 
-// docsHashes reads the hashes only once, because the documentation never changes while this version runs.
+// docsHashes returns the hashes. It reads them only once, because the documentation never changes while this version
+// runs.
 func (s *Service) docsHashes(ctx context.Context) (*hashes, error) {
 	if found := s.hashes.Load(); found != nil {
 		return found, nil
@@ -153,7 +155,7 @@ func (s *Service) docsHashes(ctx context.Context) (*hashes, error) {
 func docsPolicy(hosts []string, of *hashes) string {
 	files := " " + strings.Join(hosts, docsPath+"/ ") + docsPath + "/"
 	search := " " + strings.Join(hosts, docsSearch+" ") + docsSearch
-	if len(hosts) == 0 { // none that a policy can name
+	if len(hosts) == 0 { // a policy can name none of them
 		files, search = " 'self'", " 'self'"
 	}
 	return "default-src 'none'; script-src" + files + " 'wasm-unsafe-eval'" + sources(of.Scripts) + "; style-src" + files + sources(of.Styles) +

@@ -12,7 +12,7 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-// docsBench is a bench with a built site.
+// docsBench returns a bench with a built site.
 func docsBench(t *testing.T) *controltest.Bench {
 	b := filesBench(t)
 	b.Docs = fstest.MapFS{}
@@ -95,7 +95,7 @@ func TestMissingDocs(t *testing.T) {
 	b.Refused(b.Do("GET", "/docs/", ""), fault.Unavailable)
 }
 
-// TestDocsWithoutASite checks that the Markdown that the site is made from is served as text.
+// TestDocsWithoutASite checks that, without a built site, the Markdown files are served as text.
 func TestDocsWithoutASite(t *testing.T) {
 	b := filesBench(t)
 	if got := unauthenticated(b, "GET", "/docs/"); got.Code != 503 || !strings.Contains(got.Body.String(), "make build") {

@@ -9,7 +9,7 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-// Messages name the value and the remedy. They never repeat a value that is long or could be an API key.
+// Error messages name the value and the remedy. They never repeat a value that is long or could be an API key.
 func TestMessages(t *testing.T) {
 	b := controltest.RoutedCatalog(t)
 	path := b.Project()

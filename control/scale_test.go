@@ -22,8 +22,8 @@ const (
 	largeProjects = 100
 )
 
-// large is a bench with many projects. The first has many keys: every tenth is a project key, every seventh
-// is for development, and every 1,000th is named "Needle".
+// large returns a bench with many projects. The first has many keys: every tenth is a project key, every seventh is
+// for development, and every 1,000th is named "Needle".
 func large(t *testing.T) (b *controltest.Bench, path string) {
 	t.Helper()
 	made := makeLarge()
@@ -224,7 +224,8 @@ func TestPatchOfManyKeys(t *testing.T) {
 	checkDeliveries(b, path, got, changed)
 }
 
-// changeInTheMiddle processes some pages of keys and then changes keys, some of which have already been processed.
+// changeInTheMiddle lets the alarm process some pages of keys. It then changes some keys that have already been
+// processed and some that have not.
 func changeInTheMiddle(b *controltest.Bench, path string) (changed []string) {
 	b.Helper()
 	for range 50 { // pages of 50 keys
@@ -239,8 +240,8 @@ func changeInTheMiddle(b *controltest.Bench, path string) (changed []string) {
 	return changed
 }
 
-// deliveries holds the newest delivery to each meter. take checks that no meter gets two different records with the
-// same version.
+// deliveries holds the newest delivery to each meter. Its method take checks that no meter gets two different records
+// with the same version.
 type deliveries struct {
 	t        *testing.T
 	newest   map[string][]byte

@@ -52,7 +52,7 @@ func operations(t *testing.T) map[string]operation {
 	return found
 }
 
-// missing returns the parts that a route lacks.
+// missing returns descriptions of the parts that a route lacks.
 func missing(r *kernel.Route) (parts []string) {
 	changes := r.Method != http.MethodGet
 	for part, lacks := range map[string]bool{

@@ -12,7 +12,8 @@ import (
 	"github.com/postern-ai/postern/core/policy"
 )
 
-// webTransitions reads the table TRANSITIONS from a module of the dashboard. It defines the buttons for each state.
+// webTransitions reads the table TRANSITIONS, which defines the buttons for each state, from a module of the
+// dashboard.
 func webTransitions(t *testing.T, file string) map[string][]string {
 	t.Helper()
 	text, err := os.ReadFile("web/src/" + file)

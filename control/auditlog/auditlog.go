@@ -12,7 +12,7 @@ import (
 	"github.com/postern-ai/postern/core/directory"
 )
 
-// handler has the endpoints.
+// handler implements the endpoints.
 type handler struct{ *kernel.Plane }
 
 // Routes returns the endpoints of the audit log.
@@ -23,7 +23,8 @@ func Routes(p *kernel.Plane) []kernel.Route {
 	}
 }
 
-// Limits on how much of the log one filtered request scans. The client continues with the cursor in "next".
+// Limits on how much of the log one filtered request scans. The client continues with the cursor in the response's
+// field "next".
 const (
 	auditScanDocuments = 200
 	maxAuditScans      = 10
@@ -34,14 +35,14 @@ type auditView struct {
 	Next    *string           `json:"next"`    // cursor for after; null: last page
 }
 
-// auditFilter selects entries; an empty field selects all.
+// auditFilter selects entries. An empty field matches every entry.
 type auditFilter struct{ project, action string }
 
-// actionKinds are the prefixes of actions, up to the dot.
+// actionKinds are the kinds of actions. An action's kind is the part of its name before the dot.
 var actionKinds = []string{"project", "key", "provider_key", "governor", "violation", "registry", "session", "deployment"}
 
-// listAudit is GET /api/admin/audit?project=&action=&limit=&after=, newest first. With a filter, a page may be short
-// or even empty although more pages follow.
+// listAudit serves GET /api/admin/audit?project=&action=&limit=&after=. The newest entries come first. With a filter,
+// a page may be short or even empty although more pages follow.
 func (h *handler) listAudit(c *kernel.Call) (kernel.Answer, error) {
 	page, err := kernel.ReadQuery(c.Request, kernel.AuditIDPrefix, "project", "action")
 	if err != nil {
@@ -111,7 +112,7 @@ func (f auditFilter) matches(d directory.Document) (bool, error) {
 	return (f.project == "" || f.project == entry.Project) && (f.action == "" || f.action == kind), err
 }
 
-// Prune removes the entries older than kernel.AuditRetention, which sort last.
+// Prune removes the entries older than kernel.AuditRetention. The oldest entries sort last.
 func Prune(ctx context.Context, cp *kernel.Plane) error {
 	oldest := uint64(cp.Now().Add(-kernel.AuditRetention).UnixMilli())
 	query := directory.List{Prefix: kernel.AuditPrefix, After: kernel.AuditPrefix + abi.Fixed(kernel.EndOfTimeMs-oldest)}

@@ -171,7 +171,7 @@ func TestEntriesOfOneProject(t *testing.T) {
 	}
 }
 
-// One request scans a limited part of the log; next continues it.
+// One request scans only a limited part of the log, and "next" continues the scan.
 func TestAuditScanLimit(t *testing.T) {
 	b := controltest.New(t)
 	b.Audit(controltest.Boss, "the first", "proj_rare", "", nil, nil)
@@ -275,7 +275,7 @@ func TestEntryOfReplacedProviderKey(t *testing.T) {
 	}
 }
 
-// The log can be filtered by the kind of action, so one kind cannot hide the others.
+// The log can be filtered by the kind of action, so many entries of one kind cannot hide the others.
 func TestAuditActionFilter(t *testing.T) {
 	b := controltest.New(t)
 	path := b.Project()

@@ -34,7 +34,7 @@ func isNoLabel(label string) bool {
 	return len(label) > 63 || label != strings.Trim(label, "-") || !kernel.ConsistsOf(label, kernel.Lowercase+kernel.Digits+"-")
 }
 
-// byAccess authenticates by the assertion of Cloudflare Access. presented is false if Access is off or the
+// byAccess authenticates a request by its Cloudflare Access assertion. presented is false if Access is off or the
 // request has no assertion.
 func (auth *Authenticator) byAccess(r *http.Request) (actor kernel.Identity, presented bool, err error) {
 	access := auth.Access()
@@ -85,8 +85,8 @@ func isEmail(text string) bool {
 	return len(text) <= maxEmailBytes && strings.Contains(text, "@") && kernel.IsName(text)
 }
 
-// roleOf looks up an address among the owners. Case is ignored for ASCII letters only: full case folding would match
-// distinct addresses.
+// roleOf returns the role of the user with the given email address: owner if it is one of the owners' addresses,
+// otherwise viewer. Case is ignored for ASCII letters only, because full case folding would match distinct addresses.
 func roleOf(a kernel.Access, email string) kernel.Role {
 	for entry := range strings.SplitSeq(a.Owners, ",") {
 		if lowerASCII(strings.TrimSpace(entry)) == lowerASCII(email) {

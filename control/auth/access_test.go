@@ -39,7 +39,7 @@ var testKeys = sync.OnceValue(func() (keys [2]*rsa.PrivateKey) {
 	return keys
 })
 
-// claimsNow are the claims of an assertion as Access issues it.
+// claimsNow returns the claims of an assertion that Access would issue now.
 func claimsNow(b *controltest.Bench) map[string]any {
 	return map[string]any{
 		"aud": []string{audience}, "email": person, "exp": b.Now.Add(time.Hour).Unix(), "iat": b.Now.Unix(), "nbf": b.Now.Unix(),
@@ -52,7 +52,7 @@ func part(v any) string {
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// assertion is a JWT signed with RS256.
+// assertion returns a JWT signed with RS256.
 func assertion(key *rsa.PrivateKey, id string, claims map[string]any) string {
 	return signed(key, map[string]any{"alg": "RS256", "kid": id, "typ": "JWT"}, claims)
 }
@@ -64,7 +64,7 @@ func signed(key *rsa.PrivateKey, header, claims map[string]any) string {
 	return text + "." + base64.RawURLEncoding.EncodeToString(signature)
 }
 
-// keySet is the key set that a team publishes.
+// keySet returns a key set as a team publishes it.
 func keySet(keys map[string]*rsa.PrivateKey) []byte {
 	var set []map[string]string
 	for id, key := range keys {
@@ -76,7 +76,7 @@ func keySet(keys map[string]*rsa.PrivateKey) []byte {
 	return text
 }
 
-// accessBench is a test fixture with Access configured. fetches counts the fetches of the key set.
+// accessBench returns a test fixture with Access configured. fetches counts the fetches of the key set.
 func accessBench(t *testing.T) (b *controltest.Bench, fetches *int) {
 	b, fetches = controltest.New(t), new(int)
 	b.Access = kernel.Access{Team: team, Audience: audience, Owners: "boss@example.com, OPS@Example.com"}
@@ -211,7 +211,7 @@ func byMethod(method jwt.SigningMethod, key *rsa.PrivateKey, claims map[string]a
 	return text
 }
 
-// hs256 uses a public key as if it were a shared secret.
+// hs256 signs with HS256, using a public key as if it were a shared secret.
 func hs256(key *rsa.PrivateKey, claims map[string]any) string {
 	text := part(map[string]any{"alg": "HS256", "kid": "one", "typ": "JWT"}) + "." + part(claims)
 	public, _ := x509.MarshalPKIXPublicKey(&key.PublicKey)

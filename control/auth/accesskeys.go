@@ -26,7 +26,7 @@ const (
 )
 
 // accessKeys caches a team's keys in this instance. The lock is never held during a fetch, and no request waits for
-// another request's fetch: on Workers, it would hang.
+// another request's fetch, because such a request would hang on Workers.
 type accessKeys struct {
 	mu      sync.Mutex
 	issuer  string
@@ -35,7 +35,7 @@ type accessKeys struct {
 	starts  []time.Time // start times of the latest fetches
 }
 
-// errNoAccessKeys means that an assertion cannot be checked at the moment. It may be valid.
+// errNoAccessKeys means that an assertion cannot be checked at the moment. The assertion may be valid.
 var errNoAccessKeys = errors.New("the keys of Cloudflare Access are not available")
 
 // accessKey returns the issuer's key with the given ID. It fetches the key set if the key is not cached.

@@ -77,7 +77,7 @@ func (auth *Authenticator) authorize(actor kernel.Identity, route *kernel.Route,
 	return nil
 }
 
-// byBearer authenticates by token. A wrong token counts against its network.
+// byBearer authenticates by token. A wrong token counts against the network that sent it.
 func (auth *Authenticator) byBearer(r *http.Request, presented string) (kernel.Identity, error) {
 	actor, ok := auth.byToken(presented)
 	if !ok {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The cache of lockouts is bounded; expired lockouts are evicted first.
+// The cache of lockouts is bounded. Expired lockouts are evicted first.
 func TestLockoutCache(t *testing.T) {
 	var l lockouts
 	now := time.UnixMilli(1_000_000)

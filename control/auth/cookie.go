@@ -19,7 +19,7 @@ const (
 	// only removes the cookie from the browser. Changing a role's token ends all of its sessions at once.
 	sessionSeconds = 12 * 60 * 60
 	maxCookieBytes = 512
-	// sessionVersion is the version of the layout below.
+	// sessionVersion is the version of the cookie's layout below.
 	sessionVersion = 2
 )
 
@@ -112,7 +112,7 @@ func sessionCookie(header http.Header) (value string, ok bool) {
 	return "", false
 }
 
-// setCookie sets the session cookie in the browser; an empty value deletes it.
+// setCookie sets the session cookie in the browser. An empty value deletes it.
 func setCookie(header http.Header, value string) {
 	cookie := http.Cookie{
 		Name: cookieName, Value: value, Path: "/api/admin", MaxAge: sessionSeconds,

@@ -16,8 +16,8 @@ import (
 )
 
 // Repeated wrong tokens lock out further wrong tokens from the same network. Each lockout is twice as long as the one
-// before. The count covers all failures within failureWindow. After a lockout, it is reset once failureWindow passes
-// without another failure.
+// before. The count covers all failures within failureWindow. After a lockout, the count is reset once failureWindow
+// passes without another failure.
 const (
 	freeFailures   = 5 // the last one starts the first lockout
 	failureWindow  = 15 * time.Minute
@@ -30,7 +30,7 @@ const (
 // network.
 const failuresPrefix = "s/"
 
-// failures is the content of such a document.
+// failures is the content of a document under failuresPrefix.
 type failures struct {
 	Count   int   `json:"count"`
 	SinceMs int64 `json:"since"` // time of the first failure
@@ -46,7 +46,7 @@ func (f failures) expired(now time.Time) bool {
 	return now.UnixMilli() >= from+failureWindow.Milliseconds()
 }
 
-// lockedFor returns the remaining time of the lockout. Zero or less means that there is none.
+// lockedFor returns the remaining time of the lockout. Zero or less means that no lockout is in effect.
 func (f failures) lockedFor(now time.Time) time.Duration {
 	return time.UnixMilli(f.UntilMs).Sub(now)
 }
@@ -67,13 +67,14 @@ func (f failures) plusOne(now time.Time) failures {
 	return f
 }
 
-// rejectToken counts a wrong token and returns the error to send: the verdict, or a 429 during a lockout. The count
-// is one commit, so at most freeFailures get the verdict even if wrong tokens arrive concurrently. While a network is
-// locked out, its wrong tokens are not counted and cause no Directory calls or log lines.
+// rejectToken counts a wrong token and returns the error to send: the verdict, or a 429 during a lockout. Each
+// failure is counted in one commit, so at most freeFailures wrong tokens get the verdict even if they arrive
+// concurrently. While a network is locked out, its wrong tokens are not counted and cause no Directory calls or log
+// lines.
 //
 // Correct tokens never get here, so wrong tokens never lock out a correct one from the same address. The number of
-// guesses is therefore unlimited: what makes guessing hopeless is the length of the token (minTokenBytes). The
-// lockout protects the Directory and the log.
+// guesses is therefore unlimited. The length of the token (minTokenBytes) is what makes guessing hopeless. The
+// lockout only protects the Directory and the log.
 func (auth *Authenticator) rejectToken(r *http.Request, via string, verdict error) error {
 	network := kernel.ClientNetwork(r)
 	if err := auth.checkLockout(network); err != nil {

@@ -27,7 +27,7 @@ func locked(b *controltest.Bench, got controltest.Reply, seconds int) {
 	}
 }
 
-// From the fifth failure on, each one locks out further wrong tokens for twice as long, up to 15 minutes.
+// From the fifth failure on, each failure causes a lockout that is twice as long as the one before, up to 15 minutes.
 func TestLockouts(t *testing.T) {
 	b := controltest.New(t)
 	for range 4 {
@@ -47,14 +47,14 @@ func TestLockouts(t *testing.T) {
 	}
 }
 
-// from sends a request with a bearer token from an address.
+// from sends a request with a bearer token from the given address.
 func from(b *controltest.Bench, address, token string) controltest.Reply {
 	b.Helper()
 	return b.Do("GET", "/api/admin/projects", "", "Authorization", "Bearer "+token, "X-Postern-Address", address)
 }
 
-// Correct tokens and cookies of every role are accepted at once, no matter how many wrong tokens arrive from
-// the same address at the same time. The wrong ones are still locked out.
+// Correct tokens and cookies of every role are accepted at once, no matter how many wrong tokens arrive from the same
+// address at the same time. The wrong tokens are still locked out.
 func TestCorrectTokensAreNeverLockedOut(t *testing.T) {
 	b := controltest.New(t)
 	b.Viewer = controltest.ViewerToken

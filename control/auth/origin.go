@@ -34,8 +34,8 @@ func (auth *Authenticator) checkOrigin(r *http.Request) error {
 	return kernel.ErrCrossOrigin
 }
 
-// checkDeclaredOrigin is checkOrigin for requests that programs may send as well: it accepts a request that has
-// neither header. Browsers always send one of them with a POST.
+// checkDeclaredOrigin does the same as checkOrigin for requests that programs may send as well. It accepts a request
+// that has neither an Origin nor a Sec-Fetch-Site header. Browsers always send one of them with a POST.
 func (auth *Authenticator) checkDeclaredOrigin(r *http.Request) error {
 	if kernel.HeaderValue(r.Header, "Origin")+kernel.HeaderValue(r.Header, "Sec-Fetch-Site") == "" {
 		return nil

@@ -13,7 +13,8 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-// origins are the headers of a POST. acts: a session cookie may authenticate it. signsIn: it may sign in.
+// origins are the headers of a POST. acts means that a session cookie may authenticate it, and signsIn that it may
+// sign in.
 var origins = []struct {
 	name, url     string
 	headers       []string
@@ -78,7 +79,7 @@ func TestOrigins(t *testing.T) {
 }
 
 // addressed are requests to a server. Each case has the server's addresses, the Host, the headers, and whether a
-// session may act.
+// session cookie is accepted.
 var addressed = []struct {
 	name, public, bound, host string
 	headers                   []string
@@ -113,7 +114,8 @@ var addressed = []struct {
 	{"no address at all", "", "", "", []string{"Origin", "http://"}, false},
 }
 
-// TestAddresses checks that sessions and sign-ins from a page work only at the configured address or the listener's.
+// TestAddresses checks that sessions, and sign-ins from a page, work only at the configured address or the
+// listener's.
 func TestAddresses(t *testing.T) {
 	for _, o := range addressed {
 		t.Run(o.name, func(t *testing.T) {

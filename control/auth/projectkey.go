@@ -20,7 +20,7 @@ import (
 // Caching of verdicts on keys in this instance.
 const (
 	maxSeenKeys    = 1000
-	unknownKeepFor = 10 * time.Second // as in the gateway; nobody can have tried a key before it was created
+	unknownKeepFor = 10 * time.Second // as in the gateway; does not affect new keys, because nobody can have tried a key before it existed
 )
 
 var (
@@ -92,12 +92,12 @@ func (auth *Authenticator) keyVerdict(ctx context.Context, hash string) (keymete
 // has tried.
 type seenKeys struct {
 	mu      sync.Mutex
-	known   map[string]time.Time // by hash; zero: the key exists; otherwise: until when it is considered missing
+	known   map[string]time.Time // by hash; how long the key is considered missing, or zero if it exists
 	guesses guesses.Circuits
 }
 
 // check rejects a key that is known not to exist, and an unknown key from a network that has tried too many. It never
-// accepts a key by itself: only the key's meter does.
+// accepts a key by itself, because only the key's meter can.
 func (s *seenKeys) check(hash, network string, now time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,8 +16,8 @@ const (
 	saltBytes = 32
 )
 
-// salt caches that document in this instance. Two requests may read it concurrently, because neither waits for the
-// other's I/O.
+// salt caches the document under saltKey in this instance. Two requests may read it concurrently, because neither
+// waits for the other's I/O.
 type salt struct {
 	mu    sync.Mutex
 	bytes []byte

@@ -40,8 +40,8 @@ func viewIdentity(r *http.Request, actor kernel.Identity) sessionView {
 	return v
 }
 
-// signIn is POST /api/admin/session. A program may omit the origin headers, but a page must have this origin.
-// Otherwise, another site could sign users in with a token of its choice.
+// signIn serves POST /api/admin/session. A program may omit the origin headers, but a page must have the gateway's
+// origin. Otherwise, another site could sign users in with a token of its choice.
 func (auth *Authenticator) signIn(c *kernel.Call) (kernel.Answer, error) {
 	if auth.tokenOf(kernel.Owner) == "" {
 		return kernel.Answer{}, kernel.ErrNotConfigured
@@ -87,12 +87,12 @@ func (auth *Authenticator) startSession(c *kernel.Call, role kernel.Role) (kerne
 	return kernel.OK(viewIdentity(c.Request, actor)), nil
 }
 
-// getSession is GET /api/admin/session.
+// getSession serves GET /api/admin/session.
 func (auth *Authenticator) getSession(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.OK(viewIdentity(c.Request, c.Actor)), nil
 }
 
-// signOut is DELETE /api/admin/session.
+// signOut serves DELETE /api/admin/session.
 func (auth *Authenticator) signOut(c *kernel.Call) (kernel.Answer, error) {
 	auth.auditSession(c)
 	setCookie(c.Header, "")

@@ -187,7 +187,7 @@ func TestForgedCookies(t *testing.T) {
 		}
 	}
 	if got := b.With("postern_session="+whole, "GET", controltest.Sessions, ""); got.Code != 200 {
-		t.Errorf("the right one: %s", got.Body) // otherwise the table would prove nothing
+		t.Errorf("the right one: %s", got.Body) // without this check, the table would prove nothing
 	}
 	if got := b.With("postern_session=x; postern_session="+whole, "GET", controltest.Sessions, ""); got.Code != 401 {
 		t.Error("the second of two cookies was used")

@@ -41,7 +41,7 @@ func parseWebToken(text string) (t webToken, err error) {
 	if len(parts) != 3 {
 		return t, errBadToken
 	}
-	// A verifier must understand every extension in crit (RFC 7515, section 4.1.11). This one supports none.
+	// A verifier must understand every extension in crit (RFC 7515, section 4.1.11). This verifier supports none.
 	var header struct {
 		Alg, Kid string
 		Crit     json.RawMessage
@@ -89,7 +89,7 @@ func (c *claims) validAt(now time.Time, issuer, audience string) bool {
 // unixTime is a NumericDate (RFC 7519, section 2): seconds since 1970. Fractions are dropped.
 type unixTime struct{ time.Time }
 
-const maxUnixSeconds = 1 << 40 // the year 36812; a float64 is exact up to here
+const maxUnixSeconds = 1 << 40 // the year 36812; float64 is exact up to this value
 
 // UnmarshalJSON rejects negative numbers and numbers beyond maxUnixSeconds.
 func (t *unixTime) UnmarshalJSON(data []byte) error {
@@ -107,7 +107,7 @@ func (t *unixTime) UnmarshalJSON(data []byte) error {
 // audiences is the aud claim: a string or a list of strings (RFC 7519, section 4.1.3).
 type audiences []string
 
-// UnmarshalJSON accepts both forms.
+// UnmarshalJSON accepts a string and a list of strings.
 func (a *audiences) UnmarshalJSON(data []byte) error {
 	var value any
 	if err := json.Unmarshal(data, &value); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// handler has the endpoints.
+// handler implements the endpoints.
 type handler struct{ *kernel.Plane }
 
 // Routes returns the endpoints of the catalog.
@@ -51,7 +51,7 @@ type planView struct {
 	Development settings.LimitsView `json:"development"`
 }
 
-// leaseView is the share of a key's limits that is lent to a location.
+// leaseView describes the share of a key's limits that is lent to a location.
 type leaseView struct {
 	MS       uint64 `json:"ms"`
 	Requests uint64 `json:"requests"`
@@ -67,7 +67,7 @@ type catalogModel struct {
 	Name        string   `json:"name"`
 	Provider    string   `json:"provider"`
 	Kind        string   `json:"kind"`
-	Wires       []string `json:"wires"` // formats of the APIs on which it is called
+	Wires       []string `json:"wires"` // formats of the APIs through which the model is called
 	Aliases     []string `json:"aliases"`
 	Context     *uint64  `json:"context"`   // tokens; null: not known
 	MaxOutput   *uint64  `json:"maxOutput"` // likewise
@@ -78,7 +78,7 @@ type catalogModel struct {
 	Checked     *string  `json:"checked"`
 }
 
-// getCatalog is GET /api/admin/catalog.
+// getCatalog serves GET /api/admin/catalog.
 func (h *handler) getCatalog(*kernel.Call) (kernel.Answer, error) {
 	view := catalogView{Version: h.Catalog.PriceVersion, Plans: []planView{}, Tiers: []tierEntry{}, Models: []catalogModel{}}
 	for _, name := range settings.PlanNames(h.Plane) {
@@ -117,7 +117,7 @@ func (h *handler) viewModel(m *config.Model) catalogModel {
 	}
 }
 
-// source returns the value of a source named in the catalog, usually a URL; unknown names are returned unchanged.
+// source returns the value of a source named in the catalog, usually a URL. Unknown names are returned unchanged.
 func (h *handler) source(name string) string {
 	for _, s := range h.Catalog.Sources {
 		if s.Name == name {

@@ -18,7 +18,7 @@ const healthHeader = header.Providers
 // maxHealthBytes is the maximum length of the header in bytes.
 const maxHealthBytes = 32 << 10
 
-// health is the decoded header. It is nil if there is none.
+// health is the decoded header. It is nil if there is no header.
 type health struct {
 	Ready   []string       `json:"ready"` // providers for which the deployment has credentials
 	Targets []targetHealth `json:"targets"`
@@ -31,7 +31,7 @@ type targetHealth struct {
 }
 
 func readHealth(r *http.Request) *health {
-	text := strings.Join(r.Header.Values(healthHeader), ",") // a host may have split it at commas
+	text := strings.Join(r.Header.Values(healthHeader), ",") // a host may have split the header at commas
 	var s health
 	if text == "" || len(text) > maxHealthBytes || json.Unmarshal([]byte(text), &s) != nil {
 		return nil
@@ -74,7 +74,7 @@ func (s *health) latency(model string) uint64 {
 
 // providersView is the deployment's providers as the API returns them.
 type providersView struct {
-	Observed  bool           `json:"observed"` // the gateway sent its view of them
+	Observed  bool           `json:"observed"` // the gateway reported its view of the providers
 	Providers []providerView `json:"providers"`
 }
 
@@ -93,7 +93,7 @@ type observationView struct {
 	LatencyMs *uint64 `json:"latencyMs"`
 }
 
-// listProviders is GET /api/admin/providers.
+// listProviders serves GET /api/admin/providers.
 func (h *handler) listProviders(c *kernel.Call) (kernel.Answer, error) {
 	observed := readHealth(c.Request)
 	view := providersView{Observed: observed != nil, Providers: []providerView{}}

@@ -28,8 +28,8 @@ type tierTargetView struct {
 	State       *string  `json:"state"`       // state of its circuit breaker; null: the gateway has not called it recently
 }
 
-// listRoutes is GET …/routes. It returns each tier as it applies to the project, with the targets in the order in
-// which they are tried.
+// listRoutes serves GET …/routes. It returns each tier as it applies to the project, with the tier's targets in the
+// order in which they are tried.
 func (h *handler) listRoutes(c *kernel.Call) (kernel.Answer, error) {
 	p, err := h.Store.Project(c, c.Project)
 	if err != nil {
@@ -75,7 +75,8 @@ func viewTier(v *policy.View, name string, observed *health) tierView {
 	return view
 }
 
-// viewTarget is one target of a tier. total is the sum of the targets' weights, or 0 if the tier is not weighted.
+// viewTarget returns the API's view of one target of a tier. total is the sum of the targets' weights, or 0 if the
+// tier is not weighted.
 func viewTarget(t *policy.Target, total uint64, observed *health) tierTargetView {
 	m := t.Model
 	view := tierTargetView{

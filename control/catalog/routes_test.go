@@ -45,7 +45,8 @@ func TestRoutesView(t *testing.T) {
 	routesAre(b, path, "", tier("fast", "weighted", "project", fmt.Sprintf(free, 0, "null", "null", "null"), fmt.Sprintf(cheap, 0, "null", "null", "null")), best)
 }
 
-// routesAre compares the last two tiers of a response. The catalog's own tiers come first.
+// routesAre compares the last two tiers of a response with the expected ones. The catalog's own tiers come before
+// them.
 func routesAre(b *controltest.Bench, path, health string, tiers ...string) {
 	b.Helper()
 	got := b.Do("GET", path+"/routes", "", catalog.HealthHeader, health)
@@ -91,7 +92,7 @@ const parityCatalog = `{"providers":[
 		{"name":"best","strategy":"ordered","targets":[{"model":"b-free"},{"model":"a-costly"}]},
 		{"name":"far","strategy":"cheapest","targets":[{"model":"g-two"},{"model":"g-one"},{"model":"h-one"}]}]}`
 
-// gatewayConfig is the gateway's configuration with alpha's key and the given master keys.
+// gatewayConfig returns the gateway's configuration with alpha's key and the given master keys.
 func gatewayConfig(t *testing.T, masters string) *config.Config {
 	t.Helper()
 	parsed, problem := config.Parse(abi.Config{Catalog: builtin.Default, Env: []abi.Header{
@@ -195,7 +196,7 @@ func TestRoutesViewMatchesGateway(t *testing.T) {
 	}
 }
 
-// setPolicy stores a policy without validation, as if it were older than the catalog and the master keys.
+// setPolicy stores a policy without validation, like a policy that is older than the catalog and the master keys.
 func setPolicy(b *controltest.Bench, path string, p doc.Policy) {
 	b.Helper()
 	changed := kernel.NextProject(b.Stored(path))

@@ -13,12 +13,13 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// maxForget is the maximum number of entries of a chain that one round prunes. The next day's round continues.
+// maxForget is the approximate maximum number of entries that one round prunes from a chain. The next day's round
+// continues.
 const maxForget = 2000
 
 // Attest closes the days before end in the project's ledger, prunes old entries of the project's chains, and signs
-// the chains that have grown. Without a signing key, there are no checkpoints, but old entries are still pruned: the
-// retention limit is a promise, too.
+// the chains that have grown. Without a signing key, there are no checkpoints, but old entries are still pruned,
+// because the retention limit is a promise, too.
 func Attest(ctx context.Context, n *kernel.Run, p *directory.Project, end uint64) error {
 	states, err := chainStates(ctx, n, p, end)
 	if err != nil {
@@ -58,11 +59,11 @@ func chainStates(ctx context.Context, n *kernel.Run, p *directory.Project, end u
 	return states, err
 }
 
-// keepCalls is the number of object calls that keep makes.
+// keepCalls is the maximum number of object calls that keep makes.
 const keepCalls = 3
 
 // keep publishes and stores a checkpoint. It publishes first, because a checkpoint that is stored but not published
-// would prove nothing. If storing fails, the next run publishes it again.
+// would prove nothing. If storing fails, the next run publishes the checkpoint again.
 func keep(ctx context.Context, cp *kernel.Plane, p *directory.Project, c *compliance.Checkpoint) error {
 	if err := publish(ctx, cp, p, c); err != nil {
 		return err
@@ -114,7 +115,7 @@ func pruneChain(ctx context.Context, n *kernel.Run, p *directory.Project, object
 	return forgetCheckpoints(ctx, n, p, cutoff)
 }
 
-// lastBefore looks at the oldest entries, at most about maxForget of them. It returns the last one that is older than
+// lastBefore reads the oldest entries of a chain, about maxForget at most. It returns the last one that is older than
 // cutoff, or nil if there is none.
 func lastBefore(ctx context.Context, n *kernel.Run, p *directory.Project, object string, state *chain.PageReply, cutoff uint64) (last *chain.Entry, err error) {
 	for seq := state.Oldest; seq > 0 && seq < state.Head.Seq && seq < state.Oldest+maxForget; {

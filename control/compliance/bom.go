@@ -7,7 +7,7 @@ import (
 	"github.com/postern-ai/postern/control/kernel"
 )
 
-// bomProperty is the prefix of CycloneDX properties. They hold data for which the format has no field.
+// bomProperty is the prefix of CycloneDX properties. These properties hold data for which the format has no field.
 const bomProperty = "postern:"
 
 // Constants of CycloneDX 1.7 (cyclonedx.org/docs/1.7/json), and its JSON media type

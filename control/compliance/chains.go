@@ -15,8 +15,8 @@ import (
 // chainObjects are the objects that append to a project's chains.
 var chainObjects = []string{chain.Directory, chain.Ledger}
 
-// chainPage reads entries of a chain, starting with the one whose number is first. If limit is 0, it reads only the
-// chain's state.
+// chainPage reads entries of a chain, starting with entry number first. If limit is 0, it reads only the chain's
+// state.
 func chainPage(ctx context.Context, s kernel.Store, p *directory.Project, object string, first, limit uint64) (chain.PageReply, error) {
 	page := chain.Page{Project: p.ID, First: first, Limit: limit}
 	reply, err := callChain(ctx, s, p, object, directory.Events(&page), ledger.Events(&page))
@@ -26,14 +26,16 @@ func chainPage(ctx context.Context, s kernel.Store, p *directory.Project, object
 	return chain.DecodePageReply(reply)
 }
 
-// forgetEntries sends one command that deletes the oldest entries of a chain, up to and including number through.
+// forgetEntries sends one command that deletes the oldest entries of a chain, up to and including entry number
+// through.
 func forgetEntries(ctx context.Context, s kernel.Store, p *directory.Project, object string, through uint64) error {
 	prune := chain.Prune{Project: p.ID, Through: through}
 	_, err := callChain(ctx, s, p, object, directory.Forget(&prune), ledger.Forget(&prune))
 	return err
 }
 
-// callChain sends the chain's object the one of the two commands that it understands.
+// callChain sends a command to the object that has the chain: toDirectory to the Directory, or toLedger to the
+// project's ledger.
 func callChain(ctx context.Context, s kernel.Store, p *directory.Project, object string, toDirectory, toLedger []byte) ([]byte, error) {
 	class, name, region, command := abi.ClassDirectory, directory.Name, "", toDirectory
 	if object == chain.Ledger {

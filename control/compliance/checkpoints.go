@@ -30,13 +30,14 @@ func checkpointKey(c *compliance.Checkpoint, nowMs uint64) string {
 	return checkpointsOf(c.Project) + abi.Fixed(kernel.EndOfTimeMs-nowMs) + c.Object + c.Reason
 }
 
-// newest holds the newest checkpoints of a project, keyed by object.
+// newest holds a project's newest checkpoints, keyed by object.
 type newest struct {
 	Daily map[string]compliance.Checkpoint `json:"daily"`
 	Prune map[string]compliance.Checkpoint `json:"prune"`
 }
 
-// newestCheckpoints reads them and returns a write that is based on the document's current version.
+// newestCheckpoints reads a project's newest checkpoints and returns a write that is based on the document's current
+// version.
 func newestCheckpoints(ctx context.Context, s kernel.Store, projectID string) (found newest, write directory.Write, err error) {
 	found = newest{map[string]compliance.Checkpoint{}, map[string]compliance.Checkpoint{}}
 	write, err = s.ReadForWrite(ctx, newestPrefix+projectID)
@@ -87,7 +88,7 @@ func viewPublicKeys(cp *kernel.Plane) []publicKeyView {
 	return views
 }
 
-// listCheckpoints is GET …/compliance/checkpoints?object=&limit=&after=, newest first.
+// listCheckpoints serves GET …/compliance/checkpoints?object=&limit=&after=, which lists checkpoints, newest first.
 func (h *handler) listCheckpoints(c *kernel.Call) (kernel.Answer, error) {
 	q, err := kernel.ReadQuery(c.Request, checkpointIDPrefix, "object")
 	if err != nil {
@@ -148,12 +149,12 @@ func publish(ctx context.Context, cp *kernel.Plane, p *directory.Project, c *com
 	return errors.Join(err, sent)
 }
 
-// headInterval is the minimum time between two checkpoints of a chain that exports cause.
+// headInterval is the minimum time between two checkpoints that exports make of the same chain.
 const headInterval = time.Minute
 
 // checkpointHead signs, publishes and stores a checkpoint of a chain's newest entry if no checkpoint covers that
 // entry yet. The export can then be verified at once. The checkpoint only adds evidence, so a failure is logged and
-// the export continues. Concurrent requests may each make one.
+// the export continues. Concurrent requests may each make a checkpoint.
 func checkpointHead(ctx context.Context, cp *kernel.Plane, p *directory.Project, object string, head *chain.Entry) {
 	keys := signingKeys(cp)
 	if len(keys) == 0 || head.Seq == 0 {

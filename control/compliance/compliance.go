@@ -15,7 +15,7 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// handler has the endpoints.
+// handler implements the endpoints.
 type handler struct{ *kernel.Plane }
 
 // Routes returns the endpoints of a project's compliance data.
@@ -123,7 +123,7 @@ type signingView struct {
 	PublicKeys []publicKeyView `json:"publicKeys"` // the first one is in use
 }
 
-// summarizeCompliance is GET …/compliance/summary.
+// summarizeCompliance serves GET …/compliance/summary.
 func (h *handler) summarizeCompliance(c *kernel.Call) (kernel.Answer, error) {
 	if _, err := kernel.ReadQuery(c.Request, ""); err != nil {
 		return kernel.Answer{}, err

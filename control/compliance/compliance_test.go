@@ -19,7 +19,7 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-// evidence is a bench with a signing key and a project whose two chains can be filled with events.
+// evidence is a bench with a signing key and a project. Its methods fill the project's two chains with events.
 type evidence struct {
 	*controltest.Bench
 	path, id string
@@ -201,7 +201,7 @@ func TestUsageAndAccessExports(t *testing.T) {
 		!strings.Contains(access, `"sample":true,"records":[{"record":"key","sample":false,"chained":false}`) {
 		t.Error(access)
 	}
-	e.daily() // the same day is not closed twice
+	e.daily() // this must not close the same day again
 	if again := strings.Join(e.export("type=usage"), ""); strings.Count(again, `"kind":"usage.day"`) != 1 {
 		t.Error(again)
 	}
@@ -246,7 +246,7 @@ func TestBadComplianceQueries(t *testing.T) {
 	}
 }
 
-// Concurrent changes make one chain without gaps, and a refused commit adds nothing to it.
+// Concurrent changes produce one chain without gaps, and a refused commit adds nothing to it.
 func TestConcurrentChangesAreChained(t *testing.T) {
 	controltest.Quiet(t)
 	e := newEvidence(t)

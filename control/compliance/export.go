@@ -46,12 +46,12 @@ type exportQuery struct {
 // section is one type of line in an export.
 type section struct {
 	compliance.Record
-	// lines returns about limit lines after a position, and the position of the next one. next is empty if there are
-	// no more.
+	// lines returns about limit lines after a position. next is the position from which to continue, or empty if
+	// there are no more lines.
 	lines func(e *export, after string, limit int) (lines [][]byte, next string, err error)
 }
 
-// export is the page of an export that is being made.
+// export is the state of making one page of an export.
 type export struct {
 	*handler
 	*kernel.Call
@@ -72,12 +72,12 @@ var sections = map[string][]section{
 
 var events = section{compliance.Record{Record: compliance.EventRecord, Chained: true}, (*export).eventLines}
 
-// stateOf returns a section with current state, which is complete but not part of a chain.
+// stateOf returns a section with records of the current state. They are complete, but not part of a chain.
 func stateOf(record string, lines func(*export, string, int) ([][]byte, string, error)) section {
 	return section{compliance.Record{Record: record}, lines}
 }
 
-// exportCompliance is GET …/compliance/export?type=&from=&to=&format=&limit=&after=.
+// exportCompliance serves GET …/compliance/export?type=&from=&to=&format=&limit=&after=.
 func (h *handler) exportCompliance(c *kernel.Call) (kernel.Answer, error) {
 	q, err := readExport(c.Request)
 	if err != nil {
@@ -161,7 +161,7 @@ func readTime(q *kernel.Query, name string) *uint64 {
 }
 
 func (c *exportCursor) encode() *string {
-	text, _ := json.Marshal(c) // numbers and a string are always encoded
+	text, _ := json.Marshal(c) // encoding numbers and a string cannot fail
 	cursor := base64.RawURLEncoding.EncodeToString(text)
 	return &cursor
 }
@@ -263,11 +263,12 @@ func (e *export) setRange(header *compliance.Header) error {
 	return err
 }
 
-// maxSearched is the maximum number of checkpoints that are read to find one for an export's part of the chain.
+// maxSearched is the maximum number of checkpoints that are read to find one that lies within an export's part of the
+// chain.
 const maxSearched = 500
 
 // checkpoints returns the newest checkpoint that lies within the export's part of the chain. If the entries before
-// that part were pruned, it also returns the checkpoint that says so.
+// that part were pruned, it also returns the checkpoint that records the pruning.
 func (e *export) checkpoints() (found []compliance.Checkpoint, err error) {
 	known, _, err := newestCheckpoints(e, e.Store, e.project.ID)
 	if err != nil {
@@ -314,13 +315,13 @@ func (e *export) page() (lines [][]byte, next *exportCursor, err error) {
 		if at.After = position; position == "" {
 			at.Section++
 		} else if len(more) == 0 {
-			return lines, &at, nil // the scan has found nothing so far
+			return lines, &at, nil // the scan has found nothing yet, so the next page continues it
 		}
 	}
 	return lines, nil, nil
 }
 
-// eventLines returns the export's part of the chain.
+// eventLines returns lines from the export's part of the chain.
 func (e *export) eventLines(after string, limit int) (lines [][]byte, next string, err error) {
 	seq := e.rng.First
 	if after != "" {

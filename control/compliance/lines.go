@@ -98,7 +98,8 @@ func (e *export) keyLines(after string, limit int) (lines [][]byte, next string,
 	return lines, next, nil
 }
 
-// chunkCursor is the prefix of cursors into the requests that were not served. They follow the served ones.
+// chunkCursor is the prefix of cursors into the requests that were not served. In an export, they follow the served
+// requests.
 const chunkCursor = "x"
 
 // requestLines returns requests. The ledger has the newest batches of served requests, and at most 20 refused
@@ -147,7 +148,7 @@ func (e *export) readBatches(view *reports.RequestsView, before uint64, limit in
 	return chunkCursor, err
 }
 
-// chunksAtOnce is the number of record chunks per page, which contain about 300 requests.
+// chunksAtOnce is the number of record chunks per page. Together, they contain about 300 requests.
 const chunksAtOnce = 8
 
 // readChunks reads requests that were not served.

@@ -17,7 +17,7 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-// A new project's first export is signed up to its end, so it can be verified at once.
+// A checkpoint covers the end of a new project's first export, so the export can be verified at once.
 func TestExportOfNewProjectVerifiesOffline(t *testing.T) {
 	controltest.Quiet(t)
 	e := newEvidence(t)
@@ -44,7 +44,7 @@ func TestExportOfNewProjectVerifiesOffline(t *testing.T) {
 	}
 }
 
-// Exports make at most one checkpoint of a chain per minute. If a checkpoint fails, the export still succeeds.
+// Exports make at most one checkpoint per chain per minute. If a checkpoint fails, the export still succeeds.
 func TestCheckpointsOfExportsAreLimited(t *testing.T) {
 	controltest.Quiet(t)
 	e := newEvidence(t)
@@ -83,7 +83,7 @@ func TestCheckpointsOfExportsAreLimited(t *testing.T) {
 	}
 }
 
-// Concurrent exports all succeed, and each has a checkpoint of its end. A project key may request them, too.
+// Concurrent exports all succeed, and each has a checkpoint of the last entry. A project key may request them, too.
 func TestExportsAtTheSameTimeAreSigned(t *testing.T) {
 	controltest.Quiet(t)
 	b := controltest.NewKeyBench(t)

@@ -8,15 +8,15 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// openViolations counts the violations that have not been closed.
+// openViolations has the numbers of violations that have not been closed.
 type openViolations struct {
 	Open         uint64            `json:"open"`
 	Acknowledged uint64            `json:"acknowledged"`
-	BySeverity   map[string]uint64 `json:"bySeverity"` // counts only the newest open violations; see counted
-	Counted      uint64            `json:"counted"`    // number of violations in bySeverity; less than open if there are very many
+	BySeverity   map[string]uint64 `json:"bySeverity"` // covers only the newest open violations; see counted
+	Counted      uint64            `json:"counted"`    // number of violations in bySeverity; less than open if very many are open
 }
 
-// maxCountPages is the maximum number of pages of open violations that are counted by severity.
+// maxCountPages is the maximum number of pages of open violations that are read to count them by severity.
 const maxCountPages = 10
 
 func (h *handler) openViolations(ctx context.Context, p *directory.Project) (openViolations, error) {

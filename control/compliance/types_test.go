@@ -88,8 +88,8 @@ func bomSchema(t *testing.T) *jsonschema.Schema {
 	return schema
 }
 
-// register makes registry entries in several states, one of them with all fields. It also uses a model that has no
-// entry.
+// register makes registry entries in several states, one of them with all fields. It also records usage of a model
+// that has no entry.
 func (e *evidence) register() {
 	e.Helper()
 	id := e.Must(201, "POST", e.path+"/models-registry", `{"model":"gpt-4.1","owner":"Ana <ana@example.com>","purpose":"Answers \"support\" questions",

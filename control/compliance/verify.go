@@ -10,13 +10,14 @@ import (
 	"github.com/postern-ai/postern/core/directory"
 )
 
-// Limits of one verification request. The client continues with the cursor in "next".
+// Limits of one verification request. The client continues with the cursor in the response's field "next".
 const (
 	verifyEntries     = 2000
 	verifyCheckpoints = 500
 )
 
-// verifyPrefix makes a cursor look like an ID. It is followed by the object's number and the next entry.
+// verifyPrefix makes a cursor look like an ID. It is followed by the number of the object and the number of the next
+// entry.
 const verifyPrefix = "ver_"
 
 // verifyView is the result of verifying part of the chains.
@@ -24,12 +25,12 @@ type verifyView struct {
 	OK          bool        `json:"ok"`          // no fault was found so far
 	Complete    bool        `json:"complete"`    // both chains were verified to their ends
 	Entries     int         `json:"entries"`     // verified by this request
-	Checkpoints int         `json:"checkpoints"` // checkpoints that were compared with these entries
+	Checkpoints int         `json:"checkpoints"` // checkpoints that were compared with the entries
 	Broken      *brokenView `json:"broken"`      // the first fault
 	Next        *string     `json:"next"`        // cursor for after; null: complete or broken
 }
 
-// brokenView is the first entry at which a chain is broken.
+// brokenView describes the first entry at which a chain is broken.
 type brokenView struct {
 	Object  string `json:"object"`
 	Seq     uint64 `json:"seq"`
@@ -55,8 +56,8 @@ type verification struct {
 	view        verifyView
 }
 
-// verifyCompliance is GET …/compliance/verify?after=. It verifies the stored chains and compares them with the stored
-// checkpoints.
+// verifyCompliance serves GET …/compliance/verify?after=. It verifies the stored chains and compares them with the
+// stored checkpoints.
 func (h *handler) verifyCompliance(c *kernel.Call) (kernel.Answer, error) {
 	q, err := kernel.ReadQuery(c.Request, verifyPrefix)
 	if err != nil {
@@ -124,8 +125,8 @@ func (v *verification) load() error {
 	return err
 }
 
-// chain verifies a chain starting with entry seq, or from its start if seq is 0. next is the entry to continue with,
-// or 0 if the end was reached or the chain is broken.
+// chain verifies a chain from entry seq on, or from the start of the chain if seq is 0. next is the entry to continue
+// with, or 0 if the end was reached or the chain is broken.
 func (v *verification) chain(object string, seq uint64) (next uint64, err error) {
 	state, err := chainPage(v, v.Store, v.project, object, 0, 0)
 	if err != nil {

@@ -117,7 +117,7 @@ func TestTruncationContradictsCheckpoint(t *testing.T) {
 	}
 }
 
-// The server's own verification names the first broken entry even if it takes several requests.
+// The server's own verification names the first broken entry, even if verifying takes several requests.
 func TestVerifyEndpoint(t *testing.T) {
 	controltest.Quiet(t)
 	for name, c := range map[string]struct {
@@ -154,7 +154,7 @@ func TestVerifyEndpoint(t *testing.T) {
 	}
 }
 
-// Long chains are verified in several requests. They are exported and verified in the same order.
+// Verifying a long chain takes several requests. A long chain is exported and verified in the same order.
 func TestLongChain(t *testing.T) {
 	controltest.Quiet(t)
 	e := newEvidence(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/postern-ai/postern/core/move"
 )
 
-// handler has the endpoints.
+// handler implements the endpoints.
 type handler struct{ *kernel.Plane }
 
 // Routes returns the endpoints that export and import a deployment.
@@ -38,11 +38,12 @@ const (
 	importPath = "/api/admin/import"
 
 	// exportAuditInterval is the time within which further exports by the same actor add no audit entry. A single
-	// export reads the Directory repeatedly, until it has not changed in between.
+	// export reads the Directory repeatedly, until it has not changed between two reads.
 	exportAuditInterval = time.Hour
 )
 
-// movedObject is an object. These endpoints call it "directory", "ledger/<project>" or "meter/<SHA-256 of a key>".
+// movedObject identifies an object. These endpoints call it "directory", "ledger/<project>" or "meter/<SHA-256 of a
+// key>".
 type movedObject struct {
 	class abi.Class
 	name  string
@@ -51,7 +52,7 @@ type movedObject struct {
 // pageRows is the maximum number of rows per page for each class. The largest rows of meters are stored responses.
 var pageRows = map[abi.Class]uint64{abi.ClassKeyMeter: 16, abi.ClassLedger: 200, abi.ClassDirectory: 100}
 
-// movedRow is a row as it is stored. JSON has its value in standard base64.
+// movedRow is a row as it is stored. In JSON, its value is in standard base64.
 type movedRow struct {
 	Key   string `json:"key"`
 	Value []byte `json:"value"`
@@ -85,8 +86,8 @@ func takeMovedObject(f *kernel.Fields) (o movedObject, text string) {
 	return o, text
 }
 
-// exportObject is POST /api/admin/export {"object","after"}. It is not a GET, because viewers must not read key
-// hashes and sealed provider keys.
+// exportObject serves POST /api/admin/export {"object","after"}. The endpoint is not a GET, because viewers, who may
+// send any GET, must not read key hashes and sealed provider keys.
 func (h *handler) exportObject(c *kernel.Call) (kernel.Answer, error) {
 	f, err := c.Fields()
 	if err != nil {
@@ -138,7 +139,7 @@ func viewMoved(o movedObject, text string, page *move.Page) (kernel.Answer, erro
 	return kernel.OK(view), nil
 }
 
-// auditExport writes an audit entry unless one of the newest entries is from the same actor's export.
+// auditExport writes an audit entry, unless one of the newest entries is about a recent export by the same actor.
 func (h *handler) auditExport(c *kernel.Call) error {
 	newest, err := h.Store.List(c, directory.List{Prefix: kernel.AuditPrefix, Limit: kernel.MaxListLimit})
 	if err != nil {
@@ -191,7 +192,7 @@ func isRowKey(text string) bool {
 const (
 	maxRowKeyBytes   = 1024
 	maxRowValueBytes = 2_000_000
-	maxImportBytes   = 4 << 20 // of a request, which fits one row of the maximum size in base64
+	maxImportBytes   = 4 << 20 // of a request; enough for one row of the maximum size in base64
 	maxRemoveCalls   = 10_000
 )
 

@@ -22,8 +22,8 @@ const importKey = "i/import"
 
 const maxImportProjects = 10_000
 
-// importState is that document. An interrupted import is repeated from its beginning, so the objects of its projects
-// may be overwritten until it is finished.
+// importState is the document under importKey. An interrupted import is repeated from its beginning, so the objects
+// of its projects may be overwritten until it is finished.
 type importState struct {
 	Import   string   `json:"import"` // SHA-256 of the file
 	Projects []string `json:"projects"`
@@ -61,8 +61,8 @@ func takeImportProjects(f *kernel.Fields) (ids []string) {
 	return ids
 }
 
-// beginImport is POST /api/admin/import {"import","projects"}. It announces the projects in a file. None of them may
-// exist yet.
+// beginImport serves POST /api/admin/import {"import","projects"}. The request announces the projects in a file. None
+// of them may exist yet.
 func (h *handler) beginImport(c *kernel.Call) (kernel.Answer, error) {
 	f, err := c.Fields()
 	if err != nil {
@@ -153,8 +153,8 @@ func readImportPage(c *kernel.Call) (p importPage, err error) {
 	return p, f.Err()
 }
 
-// importRows is POST /api/admin/import/rows. The rows of an object come in pages. The first page removes whatever an
-// interrupted import left behind.
+// importRows serves POST /api/admin/import/rows. The rows of an object come in pages. The first page removes whatever
+// an interrupted import left behind.
 func (h *handler) importRows(c *kernel.Call) (kernel.Answer, error) {
 	p, err := readImportPage(c)
 	if err != nil {
@@ -229,7 +229,7 @@ func (h *handler) rowProblem(p *importPage, row abi.Row, projects []string) stri
 	return h.documentProblem(row)
 }
 
-// documentProblem describes a document that this deployment cannot use.
+// documentProblem describes why this deployment cannot use a document.
 func (h *handler) documentProblem(row abi.Row) string {
 	d, ok, err := directory.MovedDocument(row)
 	switch {
@@ -266,7 +266,7 @@ func (h *handler) projectProblem(p *directory.Project) string {
 	return ""
 }
 
-// finishImport is POST /api/admin/import/finish {"import"}. It may be repeated.
+// finishImport serves POST /api/admin/import/finish {"import"}. The request may be repeated.
 func (h *handler) finishImport(c *kernel.Call) (kernel.Answer, error) {
 	f, err := c.Fields()
 	if err != nil {

@@ -21,12 +21,12 @@ type compiledPattern struct {
 	MaxLength uint64 // of a match, in bytes; at most governor.MaxMatch
 }
 
-// compilePattern compiles a regular expression in Go's syntax. Its errors name the reason but not the field, which
-// the caller knows.
+// compilePattern compiles a regular expression in Go's syntax. An error gives the reason but does not name the field,
+// which the caller knows.
 //
 // The core finds the leftmost-longest match, so the lazy operators ??, *? and +? are equivalent to ?, * and +. A
-// match has at most governor.MaxMatch bytes. An attempt that has not matched by then is given up, and the search
-// continues after its start.
+// match has at most governor.MaxMatch bytes. An attempt that has not matched within that length is abandoned, and the
+// search continues after the start of the attempt.
 func compilePattern(source string) (compiledPattern, error) {
 	if len(source) > maxPatternSource {
 		return compiledPattern{}, fmt.Errorf("must have at most %d bytes, got %d", maxPatternSource, len(source))
@@ -71,7 +71,7 @@ func patternError(err error) error {
 	return fmt.Errorf("is not a valid regular expression: %s: %q", parse.Code, parse.Expr)
 }
 
-// matchLength returns the minimum and maximum length of a match in bytes. Both are capped, at a number far above
+// matchLength returns the minimum and maximum length of a match in bytes. Both are capped at a number far above
 // governor.MaxMatch.
 func matchLength(re *syntax.Regexp) (least, most int) {
 	const bound = 1 << 20
@@ -111,7 +111,7 @@ func matchLength(re *syntax.Regexp) (least, most int) {
 	return least, most
 }
 
-// repeatedLength is matchLength for a repetition.
+// repeatedLength does the same as matchLength for a repetition.
 func repeatedLength(re *syntax.Regexp, bound int) (least, most int) {
 	short, long := matchLength(re.Sub[0])
 	switch re.Op {
@@ -196,8 +196,8 @@ func (w *programWriter) add(op byte, next, argument uint32) {
 	w.instructions = binary.LittleEndian.AppendUint32(w.instructions, argument)
 }
 
-// runesOf returns the ranges of an instruction in order. For a letter that matches in any case, they include its
-// other cases.
+// runesOf returns the character ranges of an instruction in order. For a letter that matches in any case, the ranges
+// include the letter's other cases.
 func runesOf(i *syntax.Inst) []rune {
 	switch {
 	case len(i.Rune) == 1 && syntax.Flags(i.Arg)&syntax.FoldCase != 0:
@@ -216,7 +216,7 @@ func runesOf(i *syntax.Inst) []rune {
 	return i.Rune
 }
 
-// begins adds the bytes with which a match that continues at instruction pc may begin.
+// begins adds the bytes that may come first in a match that continues at instruction pc.
 func (w *programWriter) begins(p *syntax.Prog, pc uint32, seen []bool) {
 	if seen[pc] {
 		return

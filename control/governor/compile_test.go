@@ -12,7 +12,7 @@ import (
 	"github.com/postern-ai/postern/core/governor"
 )
 
-// failer is a *testing.T or a *rapid.T.
+// failer is what *testing.T and *rapid.T have in common.
 type failer interface {
 	Helper()
 	Fatal(...any)

@@ -11,7 +11,7 @@ import (
 	"github.com/postern-ai/postern/core/governor"
 )
 
-// handler has the endpoints.
+// handler implements the endpoints.
 type handler struct{ *kernel.Plane }
 
 // Routes returns the Governor endpoints of a project.
@@ -25,7 +25,7 @@ func Routes(p *kernel.Plane) []kernel.Route {
 	}
 }
 
-// getGovernor is GET …/governor.
+// getGovernor serves GET …/governor.
 func (h *handler) getGovernor(c *kernel.Call) (kernel.Answer, error) {
 	p, err := h.Store.Project(c, c.Project)
 	if err != nil {
@@ -35,7 +35,7 @@ func (h *handler) getGovernor(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.OK(view), err
 }
 
-// putGovernor is PUT …/governor. It replaces all settings, and a missing field gets its default. It responds once the
+// putGovernor serves PUT …/governor. It replaces all settings. A missing field gets its default. It responds once the
 // keys' meters have the policy.
 func (h *handler) putGovernor(c *kernel.Call) (kernel.Answer, error) {
 	f, err := c.Fields()
@@ -43,7 +43,7 @@ func (h *handler) putGovernor(c *kernel.Call) (kernel.Answer, error) {
 		return kernel.Answer{}, err
 	}
 	version, _ := f.Integer("version", 1, 1<<53)
-	f.Take("policyVersion") // GET returns this and available, so an edited GET response can be sent back
+	f.Take("policyVersion") // accepted and ignored, so an edited GET response, which has this field and "available", can be sent back
 	f.Take("available")
 	rules := h.governorSettings(f)
 	if err := f.Err(); err != nil {
@@ -97,7 +97,7 @@ func encodeGovernor(s *governor.Settings) ([]byte, error) {
 	return encoded, nil
 }
 
-// auditGovernor returns the audit entry for a change from the settings of the project before to view.
+// auditGovernor returns the audit entry for a change from the settings in before to those in view.
 func (h *handler) auditGovernor(c *kernel.Call, before *directory.Project, view *settings.GovernorView) (directory.Write, error) {
 	old, err := settings.ViewGovernor(h.Plane, before)
 	if err != nil {
@@ -116,7 +116,7 @@ type ruleView struct {
 	Output   string `json:"output"` // default action
 }
 
-// listGovernorRules is GET /api/admin/governor/rules.
+// listGovernorRules serves GET /api/admin/governor/rules.
 func (h *handler) listGovernorRules(*kernel.Call) (kernel.Answer, error) {
 	return kernel.OK(map[string]any{"rules": governorRules(), "agentAddresses": agentAddresses()}), nil
 }

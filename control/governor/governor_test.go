@@ -54,8 +54,7 @@ func TestGovernorDefaults(t *testing.T) {
 	if got := b.Must(200, "GET", path+"/governor", ""); got.Body.String() != want {
 		t.Errorf("got %s\nwant %s", got.Body, want)
 	}
-	// A missing field gets its default, so an empty object resets all settings and leaves the project without a
-	// policy.
+	// A missing field gets its default, so an empty object resets all settings. The project then has no policy.
 	b.Must(200, "PUT", path+"/governor", `{`+fullGovernor+`}`)
 	got := b.Must(200, "PUT", path+"/governor", `{}`)
 	if !strings.HasPrefix(got.Body.String(), `{`+defaultGovernor+`,`) || controltest.Field(got, "policyVersion") != "0" {
@@ -88,7 +87,7 @@ func TestGovernorRoundTrip(t *testing.T) {
 	}
 }
 
-// Settings are part of the policy: a change is in force at the keys' meters before it is acknowledged.
+// Settings are part of the policy, so a change is in force at the keys' meters before it is acknowledged.
 func TestGovernorIsDelivered(t *testing.T) {
 	b := controltest.New(t)
 	path := governed(b)
@@ -164,7 +163,8 @@ func detail(r controltest.Reply) string {
 	return one["field"].(string) + " " + one["message"].(string)
 }
 
-// The first commit decides: the project never ends up with the Governor enabled on a plan that does not include it.
+// The first of two conflicting commits wins, so the project never ends up with the Governor enabled on a plan that
+// does not include it.
 func TestGovernorRacesWithThePlan(t *testing.T) {
 	for _, planFirst := range []bool{true, false} {
 		b := controltest.New(t)
@@ -188,7 +188,7 @@ func TestGovernorRacesWithThePlan(t *testing.T) {
 	}
 }
 
-// The audit log shows what changed, even in fields whose names it usually takes for those of secrets.
+// The audit log shows what changed, even in fields whose names usually mark secrets in the log.
 func TestGovernorIsAudited(t *testing.T) {
 	b := controltest.New(t)
 	path := governed(b)

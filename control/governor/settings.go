@@ -136,10 +136,10 @@ func takeRuleActions(f *kernel.Fields) (overrides []governor.RuleActions) {
 }
 
 // takeRuleEntry takes one entry of "rules", appends it to overrides, and returns its actions. If there is no entry,
-// it returns usual.
+// it returns the actions in usual.
 func takeRuleEntry(f *kernel.Fields, name, category string, usual settings.ActionsView, overrides *[]governor.RuleActions) settings.ActionsView {
 	if !f.Has(name) {
-		return usual // does not call f.Take, or messages would list every rule
+		return usual // f.Take is not called, because messages would then list every rule
 	}
 	inner, ok := f.Object(name)
 	if !ok {
@@ -190,7 +190,7 @@ func categoryNames() (names []string) {
 	return names
 }
 
-// takeOptionalObjects does the same as Objects, but the array may be absent or empty.
+// takeOptionalObjects does the same as Fields.Objects, but the array may be absent or empty.
 func takeOptionalObjects(f *kernel.Fields, field string, maximum int) []*kernel.Fields {
 	if value, present := f.Values[field]; !present || string(bytes.Join(bytes.Fields(value), nil)) == "[]" {
 		f.Take(field)
@@ -215,7 +215,8 @@ func takeKeywordLists(f *kernel.Fields) (lists []governor.KeywordList) {
 	return lists
 }
 
-// takeWeights takes the severity and the actions for both directions. The defaults are medium and flag.
+// takeWeights takes a severity and the actions for both directions. The default severity is medium, and the default
+// action is flag.
 func takeWeights(f *kernel.Fields) (governor.Severity, governor.Action, governor.Action) {
 	severity := kernel.Translate(f.DefaultedChoice("severity", settings.SeverityWords), settings.SeverityWords, settings.Severities)
 	input := kernel.Translate(f.DefaultedChoice("input", settings.ActionWords), settings.ActionWords, settings.Actions)

@@ -11,7 +11,7 @@ import (
 // maxTryBody is the maximum size of a request body that contains both a text and settings.
 const maxTryBody = 2 * kernel.MaxBody
 
-// trialView is the result of checking a text.
+// trialView is the result of checking a text, as the API returns it.
 type trialView struct {
 	Approved  bool          `json:"approved"`
 	Decision  string        `json:"decision"`
@@ -33,8 +33,8 @@ type findingView struct {
 	Points   int    `json:"points"`
 }
 
-// tryGovernor is POST …/governor/try {"text","direction","settings"}. It checks a text against the project's settings
-// or a draft of them. Neither the text nor the draft is stored or logged.
+// tryGovernor serves POST …/governor/try {"text","direction","settings"}. It checks a text against the project's
+// settings or a draft of them. Neither the text nor the draft is stored or logged.
 func (h *handler) tryGovernor(c *kernel.Call) (kernel.Answer, error) {
 	f, err := c.Fields()
 	if err != nil {
@@ -117,8 +117,8 @@ func checkSchema(text string, rules *governor.Settings, check *inspect.Check, re
 	}
 }
 
-// viewFindings gives each finding the points of its severity. It gives no points if the finding is redacted or enough
-// other findings of its rule already count.
+// viewFindings gives each finding the points of its severity. It gives no points to a finding that is redacted, or if
+// enough other findings of the same rule already count.
 func viewFindings(policy *governor.Policy, found []inspect.Finding) []findingView {
 	views, counted := []findingView{}, map[governor.ID]int{}
 	for _, f := range found {

@@ -19,7 +19,8 @@ const (
 	tryCard = "card 4111 1111 1111 1111"
 )
 
-// trial tries a text with settings and returns the decision, the risk score, and the points of each finding.
+// trial checks a text with the given settings and returns the decision, the risk score, and the points of each
+// finding.
 func trial(b *controltest.Bench, path, text, rest string) (summary string, got controltest.Reply) {
 	b.Helper()
 	got = b.Must(200, "POST", path+"/governor/try", fmt.Sprintf(`{"text":%q%s}`, text, rest))
@@ -64,7 +65,7 @@ func TestTrySumsUp(t *testing.T) {
 	}
 }
 
-// Offsets count UTF-8 bytes. Redacted text has placeholders, which are numbered if they can be restored.
+// Offsets count UTF-8 bytes. Redacted text has placeholders, which are numbered if the original text can be restored.
 func TestTryShowsPlacesAndRedactions(t *testing.T) {
 	b := controltest.New(t)
 	path := governed(b)

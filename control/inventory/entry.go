@@ -17,13 +17,13 @@ import (
 
 // Bounds of a model registry.
 const (
-	maxHistory      = 50       // state changes that an entry keeps, and likewise approvals; the audit log has all of them
+	maxHistory      = 50       // maximum number of state changes, and of approvals, that an entry keeps; the audit log has all of them
 	maxHistoryBytes = 16 << 10 // of both as JSON
 	entryIDBytes    = 12
 )
 
-// Entry is an entry in a project's model registry. Its JSON is both the Directory document under doc.RegistryKey and
-// the API's view. Each model in the catalog has at most one entry per project.
+// Entry is an entry in a project's model registry. Its JSON form is both the Directory document under doc.RegistryKey
+// and the API's view. Each model in the catalog has at most one entry per project.
 type Entry struct {
 	ID           string     `json:"id"`
 	Model        string     `json:"model"` // name in the catalog
@@ -66,7 +66,8 @@ type Move struct {
 	Reason Optional `json:"reason"`
 }
 
-// State is a registry state with its JSON form. 0 is "discovered", the state of a model without an entry.
+// State is a registry state that is encoded in JSON as its name. 0 is "discovered", the state of a model without an
+// entry.
 type State doc.RegistryState
 
 // Discovered is the state of a model without an entry.
@@ -153,7 +154,7 @@ func (e *Entry) Compact() doc.RegistryModel {
 	return m
 }
 
-// Encode returns the document.
+// Encode returns the entry's Directory document.
 func (e Entry) Encode() ([]byte, error) {
 	e.Overdue, e.modelUse = nil, nil
 	return kernel.Encode(e)

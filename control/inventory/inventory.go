@@ -19,7 +19,7 @@ const seenDays = 90
 type modelUse struct {
 	FirstSeen *string `json:"firstSeen"` // date of the first use; null: not used
 	LastSeen  *string `json:"lastSeen"`
-	Requests  uint64  `json:"requests"` // both successful and failed
+	Requests  uint64  `json:"requests"` // successful and failed requests
 }
 
 // List returns a project's registry, sorted by model name. It includes models that the project used but that have no
@@ -87,8 +87,8 @@ func Uses(ctx context.Context, cp *kernel.Plane, p *directory.Project) (map[stri
 	return uses, nil
 }
 
-// isModel reports whether a name in the usage belongs to a model. Models that are no longer in the catalog count.
-// Tiers do not: a request that never got a target is counted under its tier's name.
+// isModel reports whether a name in the usage belongs to a model. Models that are no longer in the catalog count as
+// models. Tiers do not. Their names occur because a request that never got a target is counted under its tier's name.
 func isModel(cp *kernel.Plane, name string) bool {
 	return kernel.IsModelName(name) && !strings.HasPrefix(name, "(") && (cp.Catalog.Tier(name) == nil || cp.Catalog.Model(name) != nil)
 }

@@ -13,8 +13,8 @@ var addressHeader = http.CanonicalHeaderKey(abi.AddressHeader)
 // ipv6SiteBits is the prefix length of an IPv6 site, the smallest block that is assigned to a customer.
 const ipv6SiteBits = 64
 
-// clientAddress returns the client's IP address as reported by the forwarding host; ok is false if there is none.
-// Clients cannot forge it, because each host sets this header itself on every request.
+// clientAddress returns the client's IP address as reported by the forwarding host. It returns false if there is
+// none. Clients cannot forge the address, because each host sets the header itself on every request.
 func clientAddress(r *http.Request) (netip.Addr, bool) {
 	address, err := netip.ParseAddr(HeaderValue(r.Header, addressHeader))
 	return address.Unmap().WithZone(""), err == nil

@@ -16,7 +16,7 @@ import (
 )
 
 // The key of an audit document consists of AuditPrefix, the time left until EndOfTimeMs (so that the newest entry
-// sorts first) and random digits. The ID of an entry is the same, but with AuditIDPrefix.
+// sorts first) and random digits. The ID of an entry is the same, except that it begins with AuditIDPrefix.
 const (
 	AuditPrefix      = "a/"
 	AuditIDPrefix    = "aud_"
@@ -36,16 +36,16 @@ type AuditEntry struct {
 	Project *string  `json:"project"`
 	Key     *string  `json:"key"`
 	Address *string  `json:"address"` // the client's IP address; null: not reported by the platform
-	Before  fieldMap `json:"before"`  // the fields that changed; null: the object did not exist
+	Before  fieldMap `json:"before"`  // previous values of the changed fields; null: the object did not exist
 	After   fieldMap `json:"after"`
 }
 
-// fieldMap holds the top-level fields of an object.
+// fieldMap holds top-level fields of an object.
 type fieldMap map[string]json.RawMessage
 
-// AuditWrite returns the write of an audit entry with the action of the call's route. It belongs in the same commit
-// as the change that it describes, so neither exists without the other. An entry about a project is also an event in
-// the project's chain.
+// AuditWrite returns the write of an audit entry with the action of the call's route. The write belongs in the same
+// commit as the change that it describes, so neither exists without the other. An entry about a project is also an
+// event in the project's chain.
 //
 // project and key are IDs or empty. before and after are API views or nil. The entry keeps the fields that differ,
 // but never secrets.
@@ -174,7 +174,7 @@ func removeSecrets(value any) {
 	}
 }
 
-// isSecret reports whether views use a field name for secrets. They use such a name for nothing else.
+// isSecret reports whether views use a field name for secrets. Such a name is used for nothing else.
 func isSecret(name string) bool {
 	return slices.Contains([]string{"value", "key", "secret", "token", "password"}, strings.ToLower(name))
 }

@@ -74,7 +74,7 @@ func readBody(body io.Reader, maximum int) ([]byte, error) {
 }
 
 // DecodeObject splits a checked JSON object into its fields without decoding their values. Names are case-sensitive.
-// When decoding into a struct, encoding/json would accept "Name" for "name".
+// By contrast, encoding/json accepts "Name" for "name" when it decodes into a struct.
 func DecodeObject(body []byte) (values map[string]json.RawMessage, err error) {
 	if err = json.Unmarshal(body, &values); err == nil && values == nil {
 		err = errors.New("null")
@@ -90,7 +90,7 @@ type Fields struct {
 	Problems []fault.Detail
 }
 
-// Problem adds a problem with a field.
+// Problem records a problem with a field.
 func (f *Fields) Problem(field, message string) {
 	f.Problems = append(f.Problems, fault.Detail{Field: field, Message: message})
 }
@@ -101,7 +101,7 @@ func (f *Fields) Has(field string) bool {
 	return ok
 }
 
-// Take removes and returns a value. ok is false if it is absent.
+// Take removes and returns a field's value. ok is false if the field is absent.
 func (f *Fields) Take(field string) (value json.RawMessage, ok bool) {
 	value, ok = f.Values[field]
 	delete(f.Values, field)
@@ -109,7 +109,7 @@ func (f *Fields) Take(field string) (value json.RawMessage, ok bool) {
 	return value, ok
 }
 
-// Fixed reports a problem if a field is present that this request cannot set.
+// Fixed adds a problem if a field that this request cannot set is present.
 func (f *Fields) Fixed(field, reason string) {
 	if _, ok := f.Values[field]; ok {
 		delete(f.Values, field)
@@ -130,8 +130,8 @@ func (f *Fields) Text(field, fallback string) (text string, given bool) {
 	return text, true
 }
 
-// number takes a JSON number and returns the digits as sent. expectation is the beginning of the message for other
-// types.
+// number takes a JSON number and returns the digits as sent. expectation is the beginning of the message for a value
+// of another type.
 func (f *Fields) number(field, expectation string) (digits string, given bool) {
 	value, given := f.Take(field)
 	if !given {
@@ -167,7 +167,7 @@ func (f *Fields) Err() error {
 	return Invalid(f.Problems...)
 }
 
-// RejectRest reports the fields that no getter has read.
+// RejectRest adds a problem for the fields that no getter has read.
 func (f *Fields) RejectRest(message string) {
 	for i, field := range slices.Sorted(maps.Keys(f.Values)) {
 		if i == MaxUnknown {

@@ -13,7 +13,7 @@ type Call struct {
 	maxBody int         // in bytes, from the route
 	Header  http.Header // response headers; endpoints may add some
 	Actor   Identity    // authenticated sender; empty for sign-in
-	Project string      // ID of the project key's project, path parameter with a valid ID, or empty
+	Project string      // ID of the project key's project, or a path parameter with a valid ID, or empty
 	Key     string      // path parameter with a valid ID, or empty
 	ID      string      // path parameter: ID of a violation, a registry entry or a request, or empty
 	Hash    string      // path parameter: SHA-256 of a key's value in lowercase hexadecimal digits, or empty
@@ -21,8 +21,8 @@ type Call struct {
 	Provider string
 }
 
-// Answer is an endpoint's response: a status and a body that will be encoded as JSON. If Body is nil, the response
-// has no body.
+// Answer is an endpoint's response, consisting of a status and a body that will be encoded as JSON. If Body is nil,
+// the response has no body.
 type Answer struct {
 	Status int
 	Body   any

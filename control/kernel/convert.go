@@ -47,7 +47,8 @@ func NullIfEmpty(text string) *string {
 	return &text
 }
 
-// Translate maps a value to its counterpart in a list with the same order. An unknown value maps to the zero value.
+// Translate maps a value in one list to its counterpart in another list with the same order. An unknown value maps to
+// the zero value.
 func Translate[From comparable, To any](value From, from []From, to []To) (counterpart To) {
 	if i := slices.Index(from, value); i >= 0 {
 		counterpart = to[i]
@@ -55,5 +56,5 @@ func Translate[From comparable, To any](value From, from []From, to []To) (count
 	return counterpart
 }
 
-// DateText returns the date of a day, such as 2026-11-21.
+// DateText returns the date of a day, which is numbered from 1970-01-01, as text such as 2026-11-21.
 func DateText(day uint64) string { return string(calendar.AppendDate(nil, day)) }

@@ -36,12 +36,12 @@ func (s Store) deliverAll(ctx context.Context, made *Change) error {
 // proxies wait for a response.
 const maxWait = 10 * time.Second
 
-// Wait waits for leases to end. Waiting for the longest one is enough for all of them.
+// Wait waits for leases to end. Waiting for the longest lease is enough for all of them.
 func (s Store) Wait(ctx context.Context, ms uint64) error {
 	if ms == 0 {
 		return nil
 	}
-	if ms > uint64(maxWait.Milliseconds()) { // no plan has leases that long, so the reply is wrong
+	if ms > uint64(maxWait.Milliseconds()) { // no plan has leases that long, so the meter's reply is wrong
 		return Unavailable(fmt.Errorf("a meter has a lease of %d ms, longer than %v", ms, maxWait))
 	}
 	if err := s.sleep(ctx, time.Duration(ms)*time.Millisecond); err != nil {
@@ -74,7 +74,7 @@ func (s Store) deliverInOrder(ctx context.Context, deliveries []abi.Delivery) (w
 }
 
 // Deliver makes deliveries to objects, a few at a time, and waits for all of them. waitMs is the longest wait that a
-// meter asks for. Deliveries to KV are left to the outbox, because nothing depends on fresh data in KV.
+// meter asks for. The outbox makes the deliveries to KV, because nothing depends on fresh data in KV.
 func (s Store) Deliver(ctx context.Context, deliveries []abi.Delivery) (waitMs uint64, err error) {
 	waits := make([]uint64, len(deliveries))
 	err = Parallel(Indexes(deliveries), func(i int) error {

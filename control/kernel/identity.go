@@ -12,13 +12,13 @@ const (
 
 // Identity is an authenticated person or program.
 type Identity struct {
-	Name    string // role, if authenticated by its token; otherwise email address
+	Name    string // role if authenticated by a role's token; otherwise email address
 	Role    Role
 	Via     string
 	Expires time.Time // when the credential expires; zero: never
 }
 
-// Ways to authenticate, under the names that the API and the audit log use.
+// Ways to authenticate, as named in the API and the audit log.
 const (
 	ViaBearer  = "bearer"
 	ViaSession = "session"

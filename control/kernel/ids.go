@@ -29,8 +29,8 @@ func NewID(prefix string, now time.Time, rand io.Reader) (string, error) {
 	return prefix + abi.Fixed(uint64(now.UnixMilli())) + hex.EncodeToString(random[:]), nil
 }
 
-// IsID reports whether text has the form of an ID with a prefix. It accepts all letters and digits, although NewID
-// uses fewer, in case other tools create IDs.
+// IsID reports whether text has the form of an ID with the given prefix. It accepts all letters and digits, although
+// NewID uses fewer, in case other tools create IDs.
 func IsID(text, prefix string) bool {
 	rest, ok := strings.CutPrefix(text, prefix)
 	if !ok || rest == "" || len(text) > maxIDLength {
@@ -67,7 +67,7 @@ func RequestID(r *http.Request, rand io.Reader) string {
 		return id
 	}
 	var random [16]byte
-	// If no randomness is available, the ID is all zeros. That does not justify rejecting the request.
+	// If no randomness is available, the ID consists of zeros. A missing ID is no reason to reject the request.
 	_, _ = io.ReadFull(rand, random[:])
 	return "req_" + hex.EncodeToString(random[:])
 }
@@ -79,7 +79,7 @@ const (
 	Digits    = "0123456789"
 )
 
-// ConsistsOf reports whether a text has at least one character and all its characters are in a set.
+// ConsistsOf reports whether a text has at least one character and all its characters are in the given set.
 func ConsistsOf(text, set string) bool { return text != "" && strings.Trim(text, set) == "" }
 
 // IsHeaderText reports whether text can be part of a header value.

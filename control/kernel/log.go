@@ -17,7 +17,7 @@ type LogLine struct {
 
 // Write writes the line.
 func (l LogLine) Write() {
-	text, _ := json.Marshal(l) // strings are always encoded
+	text, _ := json.Marshal(l) // encoding strings cannot fail
 	log.Print(string(text))
 }
 
@@ -38,6 +38,6 @@ func LogCheckpoint(c *compliance.Checkpoint) {
 		Level      string                 `json:"level"`
 		Code       string                 `json:"code"`
 		Checkpoint *compliance.Checkpoint `json:"checkpoint"`
-	}{"info", "checkpoint", c}) // strings are always encoded
+	}{"info", "checkpoint", c}) // encoding strings cannot fail
 	log.Print(string(text))
 }

@@ -46,7 +46,7 @@ func KindOf(value json.RawMessage) string {
 	return "a number"
 }
 
-// KindOrMixed does the same as KindOf for a value that should be an array of strings but is not.
+// KindOrMixed does the same as KindOf for a value that should be an array of strings and is not.
 func KindOrMixed(value json.RawMessage) string {
 	if kind := KindOf(value); kind != "an array" {
 		return kind
@@ -54,7 +54,7 @@ func KindOrMixed(value json.RawMessage) string {
 	return "an array with other elements"
 }
 
-// Got returns the end of a message that repeats a rejected string. It quotes the string like api.Quote.
+// Got returns the end of a message that repeats a rejected string. The string is quoted by api.Quote.
 func Got(text string) string { return ", got " + api.Quote(text) }
 
 // gotJSON does the same as Got for a JSON value. It does not repeat arrays and objects.

@@ -38,10 +38,10 @@ type Config struct {
 	// default false.
 	PrivateWebhooks func() bool
 	// Runtime is the program whose environment variables configure the control plane: "control Worker" or "server".
-	// Error messages name it in their remedies.
+	// The remedies in error messages name it.
 	Runtime string
 	// Addresses are where browsers may reach the control plane. If it is nil, the URL of each request counts. That is
-	// safe on Workers, where the platform has matched the host with a route.
+	// safe on Workers, because the platform has already matched the host with a route.
 	Addresses func() Addresses
 	// Access configures authentication by Cloudflare Access. Optional.
 	Access func() Access
@@ -59,22 +59,22 @@ type Config struct {
 	// Seal encrypts with AES-256-GCM and a fresh nonce. It returns the nonce (12 bytes), the ciphertext and the tag
 	// (16 bytes). Required with MasterKeys.
 	Seal func(ctx context.Context, key []byte, additionalData string, plaintext []byte) ([]byte, error)
-	// Exports stores a usage file or a checkpoint under a name. If it is nil, nothing is exported.
+	// Exports stores a usage file or a checkpoint under the given name. If Exports is nil, nothing is exported.
 	Exports func(ctx context.Context, name string, body []byte) error
-	// Sleep waits for a duration. If ctx is done first, it returns the error of ctx. If it is nil, a Go timer is
-	// used, which does not work for Workers.
+	// Sleep waits for a duration. If ctx is done first, Sleep returns the error of ctx. If Sleep is nil, a Go timer
+	// is used, which does not work on Workers.
 	Sleep func(ctx context.Context, d time.Duration) error
 	// Files returns a file that the control plane serves: OpenAPIFile, DocsHashesFile, or a folder followed by the
-	// name of a file of the built dashboard or documentation. The error is fs.ErrNotExist if there is no such file.
+	// name of a file in the built dashboard or documentation. The error is fs.ErrNotExist if there is no such file.
 	Files func(ctx context.Context, name string) ([]byte, error)
 	Now   func() time.Time
-	Rand  io.Reader // cryptographically secure, because key values are made from it
+	Rand  io.Reader // must be cryptographically secure, because key values are made from it
 }
 
 // MaxFetchBytes is the maximum size of a body that Config.Fetch returns.
 const MaxFetchBytes = 64 << 10
 
-// orEmpty replaces a missing optional function with one that returns the zero value.
+// orEmpty returns an optional function or, if it is nil, one that returns the zero value.
 func orEmpty[T any](f func() T) func() T {
 	if f == nil {
 		return func() (empty T) { return empty }
@@ -112,14 +112,14 @@ const DocsHashesFile = "docs.json"
 // ServesDocs reports whether the deployment serves the documentation. The gateway says so in a header of the request.
 func ServesDocs(r *http.Request) bool { return HeaderValue(r.Header, header.Docs) != "off" }
 
-// Plane is what all resources share: the configuration and the documents.
+// Plane is what all resources share: the configuration and access to the documents.
 type Plane struct {
 	Config
 	Store  Store
 	warned sync.Map // messages that WarnOnce has logged
 }
 
-// NewPlane returns a plane. It supplies missing optional functions.
+// NewPlane returns a plane. It supplies the optional functions that config lacks.
 func NewPlane(config Config) *Plane {
 	if config.Sleep == nil {
 		config.Sleep = sleepNatively

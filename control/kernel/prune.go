@@ -13,7 +13,7 @@ const (
 	maxPrunePages      = 20
 )
 
-// Prune deletes the documents among the results of a query that are old.
+// Prune deletes those results of a query for which isOld returns true.
 func (cp *Plane) Prune(ctx context.Context, query directory.List, isOld func(directory.Document) bool) error {
 	query.Limit = prunePageDocuments
 	for range maxPrunePages {

@@ -17,7 +17,7 @@ import (
 
 // Query is the query string of a list endpoint: the page and the filters.
 type Query struct {
-	After    string // an ID, or the ID of a project, a slash and an ID
+	After    string // an ID, or a project's ID, a slash and an ID
 	Limit    int
 	text     string // lowercase text to search for in names
 	Values   url.Values
@@ -37,8 +37,8 @@ const (
 const MaxQueryText = 200
 
 // ReadQuery reads limit (1 to 100, default 50), after (an ID, the previous page's "next") and q from a query string.
-// If idPrefix is empty, there is no paging. Any parameter that is neither one of these nor in allowed is a problem,
-// because a misspelled filter must not return everything.
+// If idPrefix is empty, there is no paging. Any other parameter that is not in allowed is a problem, because a
+// misspelled filter must not return everything.
 func ReadQuery(r *http.Request, idPrefix string, allowed ...string) (*Query, error) {
 	if idPrefix != "" {
 		allowed = append(allowed, "limit", "after")
@@ -89,7 +89,7 @@ func nameOrNothing(name string) string {
 	return name
 }
 
-// Problem adds a problem with a parameter.
+// Problem records a problem with a parameter.
 func (q *Query) Problem(field, message string) {
 	q.Problems = append(q.Problems, fault.Detail{Field: field, Message: message})
 }
@@ -112,8 +112,8 @@ func (q *Query) Choice(name string, choices []string) string {
 	return value
 }
 
-// Instant reads a parameter that is a time or a date. A date means the time afterMidnight milliseconds after midnight
-// UTC. The result is in Unix milliseconds. It is 0 if the parameter is absent or invalid.
+// Instant reads a parameter that is a time or a date. A date stands for the time that is afterMidnight milliseconds
+// after midnight UTC. The result is in Unix milliseconds. It is 0 if the parameter is absent or invalid.
 func (q *Query) Instant(name string, afterMidnight uint64) uint64 {
 	text := q.Values.Get(name)
 	if text == "" {
@@ -144,8 +144,8 @@ const (
 	MaxScanPages = 10
 )
 
-// Scan reads documents under a prefix, starting after q.After, until it has found q.Limit wanted ones. more is the
-// document key after which the next page starts. It is empty on the last page.
+// Scan reads documents under a prefix, starting after q.After, until it has found q.Limit documents that are wanted.
+// more is the document key after which the next page starts. It is empty on the last page.
 func Scan[T any](ctx context.Context, s Store, q *Query, prefix string, decode func(directory.Document) (T, error), wanted func(*T) bool) (found []T, more string, err error) {
 	filtered := len(q.Values) > 0 && q.hasFilter()
 	page := directory.List{Prefix: prefix, Limit: uint64(q.Limit + 1)}

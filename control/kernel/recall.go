@@ -14,7 +14,7 @@ import (
 )
 
 // recall makes a project's meters return the unused parts of slices that the ledger granted under an earlier budget.
-// It waits for budget that a meter has lent. Meters of keys beyond MaxUpdatedKeys keep their slices.
+// It waits for budget that meters have lent out. Meters of keys beyond MaxUpdatedKeys keep their slices.
 func (s Store) recall(ctx context.Context, projectID string) error {
 	p, all, err := s.snapshot(ctx, projectID)
 	if err != nil {
@@ -68,7 +68,7 @@ func (s Store) recallMeter(ctx context.Context, p *directory.Project, meter stri
 	return flushed.LentMs, nil
 }
 
-// DeliverFlushed delivers the batches in a meter's reply to a flush to the project's ledger.
+// DeliverFlushed takes the batches from a meter's reply to a flush and delivers them to the project's ledger.
 func (s Store) DeliverFlushed(ctx context.Context, p *directory.Project, reply []byte) (flushed keymeter.FlushReply, err error) {
 	flushed, err = keymeter.DecodeFlushReply(reply)
 	if err != nil || len(flushed.Absorbs) == 0 {

@@ -11,8 +11,8 @@ import (
 	"github.com/postern-ai/postern/core/fault"
 )
 
-// Refusal is an error that is sent to the client. It is a row of the core's fault table, so the gateway and the
-// control plane use the same errors. The response reveals no internals.
+// Refusal is an error that is sent to the client. It is based on a row of the core's fault table, so the gateway and
+// the control plane use the same errors. The response reveals no internals.
 type Refusal struct {
 	fault.Fault
 	allow      string // the Allow header of a 405
@@ -54,15 +54,15 @@ func tooLarge(maximum int) *Refusal {
 	return Refuse(fault.BodyTooLarge, "body", "must be at most "+strconv.Itoa(maximum)+" bytes")
 }
 
-// Missing returns a 404 for a project or key that does not exist.
+// Missing returns a 404 for something that does not exist, such as a project or a key.
 func Missing(field, id string) *Refusal { return Refuse(fault.NotFound, field, id+" does not exist") }
 
-// Outdated returns a 409 for a version that another change has replaced.
+// Outdated returns a 409 for a version that is no longer current because of another change.
 func Outdated(current, version uint64) *Refusal {
 	return Refuse(fault.Conflict, "version", "is "+strconv.FormatUint(current, 10)+", got "+strconv.FormatUint(version, 10))
 }
 
-// MethodNotAllowed returns a 405 with the methods that a path allows.
+// MethodNotAllowed returns a 405 that lists the methods that the path allows.
 func MethodNotAllowed(allowed []string, method, advice string) *Refusal {
 	r := Refuse(fault.MethodNotAllowed, "method", "must be "+OneOf(allowed)+Got(method)+advice)
 	r.allow = strings.Join(allowed, ", ")

@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// Write sends a response. It omits the body for a HEAD request. It declares the body's length, so a host does not
-// need to stream it.
+// Write sends a response. It omits the body for a HEAD request. It declares the length of the body, so a host does
+// not need to stream the body.
 func Write(w http.ResponseWriter, r *http.Request, requestID string, result Answer) {
 	header := w.Header()
 	header.Set("X-Request-Id", requestID)

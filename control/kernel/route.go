@@ -17,7 +17,7 @@ const (
 	RequestsPath = "/api/admin/requests" // the requests of all projects
 )
 
-// Audience says which operators may use a route.
+// Audience specifies which operators may use a route.
 type Audience uint8
 
 // The audiences. 0 means no operators: only project keys may use the route.
@@ -27,16 +27,16 @@ const (
 	Owners                        // owners only
 )
 
-// Unaudited is the audit action of a route that writes no audit entry, because it changes nothing or because a later
-// request writes the entry.
+// Unaudited takes the place of the audit action in a route that writes no audit entry, because the route changes
+// nothing or a later request writes the entry.
 const Unaudited = "none"
 
 // Route is one endpoint. It contains everything that dispatching requests and testing the routes require.
 type Route struct {
 	Method, Path string
-	// For says which operators may use the route. If it is 0, only project keys may.
+	// For specifies which operators may use the route. If it is 0, only project keys may use it.
 	For Audience
-	// Permission is what a project key must have. If it is 0, project keys cannot use the route.
+	// Permission is the permission that a project key must have. If it is 0, project keys cannot use the route.
 	Permission doc.Permission
 	Body       int    // maximum size of the body in bytes; 0: no body
 	Audit      string // action in the audit log; empty for a GET
@@ -58,7 +58,7 @@ func ForBoth(shared ...Route) (all []Route) {
 	return all
 }
 
-// Match finds the route for the escaped path of a request, where an escaped slash does not separate segments. HEAD
+// Match finds the route for a request by its escaped path, in which an escaped slash does not separate segments. HEAD
 // uses the route of GET, and Write omits the body. The error is a 404, or a 405 that names all methods of the path.
 func Match(routes []Route, r *http.Request) (*Route, *Call, error) {
 	method := r.Method
@@ -119,8 +119,8 @@ func badViolation(id string) *Refusal {
 	return Refuse(fault.NotFound, "violation", "must be a violation ID, which starts with "+ViolationPrefix+Got(id))
 }
 
-// bind reports whether a path matches a pattern, and sets the path parameters. Text that does not have the form of an
-// ID does not match, so arbitrary text never becomes part of a document's key.
+// bind reports whether a path matches a pattern, and sets the path parameters. Where the pattern has an ID, only text
+// in the form of an ID matches, so arbitrary text never becomes part of a document's key.
 func (c *Call) bind(pattern, path string) bool {
 	want, have := strings.Split(pattern, "/"), strings.Split(path, "/")
 	if len(want) != len(have) {

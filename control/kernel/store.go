@@ -11,8 +11,8 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// MaxAttempts is the number of attempts to make a change on fresh documents before it fails with a 409. Each round of
-// concurrent attempts commits one of them.
+// MaxAttempts is the number of attempts to make a change on fresh documents before it fails with a 409. In each round
+// of concurrent attempts, one of them is committed.
 const MaxAttempts = 40
 
 // Store reads and changes the Directory's documents and delivers the changes.
@@ -34,7 +34,7 @@ type Change struct {
 	Deliveries []abi.Delivery
 	Republish  string // project ID: all keys of the project get its current settings
 	Recall     string // project ID: its meters return slices that were granted under an earlier budget
-	Pending    *bool  // result, set if Republish is: the Directory has yet to deliver to keys beyond MaxUpdatedKeys
+	Pending    *bool  // set by Store.Change if Republish is set: the Directory has yet to deliver to keys beyond MaxUpdatedKeys
 }
 
 // NextProject returns a project with the version that its next write will have. NextKey does the same for a key.
@@ -45,13 +45,13 @@ func NextProject(p directory.Project) directory.Project {
 // NextKey returns a key with the version that its next write will have.
 func NextKey(k directory.Key) directory.Key { return directory.Key{Key: k.Key, Version: k.Version + 1} }
 
-// WriteProject returns the write of a project that NextProject returned.
+// WriteProject returns the write that stores a project returned by NextProject.
 func WriteProject(p *directory.Project) directory.Write {
 	return directory.Write{Key: doc.ProjectKey(p.ID), Version: p.Version - 1, Value: p.Encode()}
 }
 
-// WriteKey returns the write of a key that NextKey returned. A removed key leaves no document. Its tombstone is in
-// its meter.
+// WriteKey returns the write that stores a key returned by NextKey. For a removed key, it deletes the document. The
+// key's tombstone is in its meter.
 func WriteKey(k *directory.Key) directory.Write {
 	w := directory.Write{Key: doc.KeyKey(k.ProjectID, k.ID), Version: k.Version - 1}
 	if k.Status != doc.Removed {
@@ -79,8 +79,8 @@ func (s Store) ReadForWrite(ctx context.Context, key string) (directory.Write, e
 	return directory.Write{Key: key, Version: found.Version, Value: found.Value}, err
 }
 
-// Document reads a document. The error is a 404 if it does not exist. A list with the complete key as its prefix
-// returns that document first if it exists.
+// Document reads a document. The error is a 404 if it does not exist. If the document exists, it is the first result
+// of a list that has the complete key as its prefix.
 func (s Store) Document(ctx context.Context, documentKey string) (directory.Document, error) {
 	docs, err := s.List(ctx, directory.List{Prefix: documentKey, Limit: 1})
 	if err != nil {
@@ -220,14 +220,14 @@ func (s Store) Commit(ctx context.Context, made Change) (committed bool, err err
 }
 
 // MaxUpdatedKeys is the maximum number of keys that get a change of their project before it is acknowledged. The
-// others get it from the Directory within minutes.
+// other keys get the change from the Directory within minutes.
 const MaxUpdatedKeys = 200
 
 // SettingsTo returns the delivery of the project's settings to its ledger.
 func (s Store) SettingsTo(p *directory.Project) abi.Delivery { return directory.SettingsTo(p, s.now()) }
 
 // WithSettings puts the delivery of the settings, which contain the policy, before deliveries that tell meters the
-// policy's version. The policy may come from another operator's change that is committed but still being delivered.
+// policy's version. The policy may come from another operator's change, which is committed but still being delivered.
 func (s Store) WithSettings(p *directory.Project, deliveries ...abi.Delivery) []abi.Delivery {
 	if p.Policy.Version == 0 {
 		return deliveries
@@ -235,8 +235,8 @@ func (s Store) WithSettings(p *directory.Project, deliveries ...abi.Delivery) []
 	return append([]abi.Delivery{s.SettingsTo(p)}, deliveries...)
 }
 
-// updateKeys delivers a project's current settings to its keys' meters. The Directory will deliver them as well. more
-// reports whether the project has more keys than MaxUpdatedKeys. waitMs is the same as in Deliver.
+// updateKeys delivers a project's current settings to its keys' meters. The Directory will deliver the settings as
+// well. more reports whether the project has more keys than MaxUpdatedKeys. waitMs is the same as in Deliver.
 func (s Store) updateKeys(ctx context.Context, projectID string) (more bool, waitMs uint64, err error) {
 	p, all, err := s.snapshot(ctx, projectID)
 	if err != nil {

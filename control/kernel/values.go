@@ -44,8 +44,8 @@ func (f *Fields) RequiredName() string {
 	return name
 }
 
-// IsName reports whether text is suitable for lists and logs. It must be visible and contain no line breaks, control
-// characters, or characters that change the direction of the text around them.
+// IsName reports whether text is suitable for lists and logs. The text must have a visible character. It must not
+// contain line breaks, control characters, or characters that change the direction of the text around them.
 func IsName(text string) bool {
 	n := utf8.RuneCountInString(text)
 	return n >= 1 && n <= maxNameRunes && utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool {
@@ -85,8 +85,8 @@ func (f *Fields) Budget(fallback money.Pico) (amount money.Pico, given bool) {
 	return amount, true
 }
 
-// parseDollars parses a JSON number. A number with an exponent is converted with floating-point precision, as most
-// JSON libraries of callers do.
+// parseDollars parses a JSON number. A number with an exponent is converted with floating-point precision, as in most
+// callers' JSON libraries.
 func parseDollars(digits string) (money.Pico, bool) {
 	if len(digits) > maxBudgetText {
 		return 0, false

@@ -24,7 +24,7 @@ func (h *handler) findRoutes() []kernel.Route {
 	}
 }
 
-// projectView says which project a found key belongs to.
+// projectView identifies the project to which a found key belongs.
 type projectView struct {
 	ID     string `json:"id"`
 	Name   string `json:"name"`
@@ -35,7 +35,7 @@ func viewProject(p *directory.Project) projectView {
 	return projectView{p.ID, p.Name, settings.ProjectStatus(p)}
 }
 
-// matchView is a key in the results of a search. It does not have the last use, which only the project's ledger
+// matchView is a key in the results of a search. It lacks the time of last use, which only the project's ledger
 // knows.
 type matchView struct {
 	ID          string      `json:"id"`
@@ -53,8 +53,8 @@ type matchesView struct {
 	Next *string     `json:"next"` // cursor for after; null: last page
 }
 
-// searchKeys is GET /api/admin/keys?q=&limit=&after=, sorted by project and oldest first within each. It reads a
-// bounded part of the Directory, so a page may be short or even empty although more pages follow.
+// searchKeys serves GET /api/admin/keys?q=&limit=&after=. Keys are sorted by project, and oldest first within each
+// project. It reads a limited part of the Directory, so a page may be short or even empty although more pages follow.
 func (h *handler) searchKeys(c *kernel.Call) (kernel.Answer, error) {
 	q, err := kernel.ReadQueryOverProjects(c.Request, kernel.KeyPrefix, "q")
 	if err != nil {
@@ -105,7 +105,8 @@ type foundView struct {
 	Key     settings.KeyView `json:"key"`
 }
 
-// findKey is GET /api/admin/keys/{hash}. The key's meter, whose name is the hash, knows the key and the project.
+// findKey serves GET /api/admin/keys/{hash}. The key's meter, whose name is the hash, knows the IDs of the key and
+// its project.
 func (h *handler) findKey(c *kernel.Call) (kernel.Answer, error) {
 	command := keymeter.Identify{}
 	reply, err := h.Store.Objects.Call(c, abi.ClassKeyMeter, c.Hash, "", command.Encode())
@@ -127,7 +128,7 @@ func (h *handler) findKey(c *kernel.Call) (kernel.Answer, error) {
 	if err != nil {
 		return kernel.Answer{}, orNoSuchKey(err)
 	}
-	// The operator has found a key and needs to know whether it is currently in use.
+	// The meters are flushed because an operator who has found a key needs to know whether it is currently in use.
 	if _, err := reports.FlushMeters(c, h.Plane, &p); err != nil {
 		return kernel.Answer{}, err
 	}
@@ -140,7 +141,8 @@ func (h *handler) findKey(c *kernel.Call) (kernel.Answer, error) {
 
 var errNoSuchKey = kernel.Refuse(fault.NotFound, "hash", "matches no key of this deployment; the key was deleted, or it belongs to another deployment")
 
-// orNoSuchKey replaces a 404, which means that the key is being deleted and its meter does not know it yet.
+// orNoSuchKey replaces a 404 with errNoSuchKey. The 404 means that the key is being deleted and its meter does not
+// know that yet.
 func orNoSuchKey(err error) error {
 	var refusal *kernel.Refusal
 	if errors.As(err, &refusal) && refusal.Fault == fault.NotFound {

@@ -17,7 +17,7 @@ import (
 
 const keysPath = "/api/admin/keys"
 
-// named creates a key with a name and returns the response.
+// named creates a key with the given name and returns the response.
 func named(b *controltest.KeyBench, project, name string) controltest.Reply {
 	b.Helper()
 	b.Now = b.Now.Add(time.Millisecond)
@@ -109,7 +109,7 @@ func TestUnknownHashes(t *testing.T) {
 			t.Errorf("%.80s is repeated in %.300s", text, got.Body)
 		}
 	}
-	if calls := b.MeterCalls(); calls > 4 { // for the creation and the two hashes
+	if calls := b.MeterCalls(); calls > 4 { // for creating the key and looking up the two hashes
 		t.Errorf("%d calls to meters: malformed text became an object's name", calls)
 	}
 	b.Must(200, "GET", keysPath+"/"+hash, "")
@@ -198,7 +198,8 @@ func TestSearchManyProjects(t *testing.T) {
 	}
 }
 
-// If an object fails, the response is a 503. A project that no longer exists does not hide the keys of others.
+// If an object fails, the response is a 503. A project that no longer exists does not hide the keys of other
+// projects.
 func TestFindFailures(t *testing.T) {
 	controltest.Quiet(t)
 	b := controltest.NewKeyBench(t)

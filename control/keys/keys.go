@@ -17,7 +17,7 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// handler has the endpoints.
+// handler implements the endpoints.
 type handler struct{ *kernel.Plane }
 
 // Routes returns the endpoints for keys.
@@ -45,7 +45,7 @@ type keysView struct {
 	Next *string            `json:"next"` // cursor for after; null: last page
 }
 
-// createKey is POST /api/admin/projects/{project}/keys.
+// createKey serves POST /api/admin/projects/{project}/keys.
 func (h *handler) createKey(c *kernel.Call) (kernel.Answer, error) {
 	f, err := c.Fields()
 	if err != nil {
@@ -94,7 +94,7 @@ func (h *handler) readKey(projectID string, f *kernel.Fields) (directory.Key, er
 	return k, f.Err()
 }
 
-// mint assigns a key an ID and a value. The value is not stored.
+// mint gives a key an ID and a value. The value itself is not stored.
 func (h *handler) mint(k *directory.Key) (value string, err error) {
 	now := h.Now()
 	k.CreatedMs = uint64(now.UnixMilli())
@@ -110,7 +110,8 @@ func (h *handler) mint(k *directory.Key) (value string, err error) {
 	return value, nil
 }
 
-// listKeys is GET /api/admin/projects/{project}/keys?limit=&after=&status=&kind=&environment=&q=, oldest first.
+// listKeys serves GET /api/admin/projects/{project}/keys?limit=&after=&status=&kind=&environment=&q=, which lists
+// keys, oldest first.
 func (h *handler) listKeys(c *kernel.Call) (kernel.Answer, error) {
 	q, err := kernel.ReadQuery(c.Request, kernel.KeyPrefix, "status", "kind", "environment", "q")
 	if err != nil {
@@ -149,7 +150,7 @@ func (h *handler) viewKeys(ctx context.Context, p *directory.Project, found []di
 	return views, nil
 }
 
-// getKey is GET …/keys/{key}.
+// getKey serves GET …/keys/{key}.
 func (h *handler) getKey(c *kernel.Call) (kernel.Answer, error) {
 	p, err := h.Store.Project(c, c.Project)
 	if err != nil {
@@ -166,14 +167,14 @@ func (h *handler) getKey(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.OK(views[0]), nil
 }
 
-// patchKey is PATCH …/keys/{key}. Omitted fields keep their values. The kind and the environment are part of the
+// patchKey serves PATCH …/keys/{key}. Omitted fields keep their values. The kind and the environment are part of the
 // key's value and cannot change.
 func (h *handler) patchKey(c *kernel.Call) (kernel.Answer, error) {
 	f, err := c.Fields()
 	if err != nil {
 		return kernel.Answer{}, err
 	}
-	k, err := h.Store.Key(c, c.Project, c.Key) // its kind determines which permissions are possible
+	k, err := h.Store.Key(c, c.Project, c.Key) // its kind determines which permissions it can have
 	if err != nil {
 		return kernel.Answer{}, err
 	}
@@ -198,24 +199,25 @@ func (h *handler) patchKey(c *kernel.Call) (kernel.Answer, error) {
 	})
 }
 
-// deactivateKey is POST …/keys/{key}/deactivate. By the time it responds, the key's meter rejects the key.
+// deactivateKey serves POST …/keys/{key}/deactivate. By the time it responds, the key's meter already rejects the
+// key.
 func (h *handler) deactivateKey(c *kernel.Call) (kernel.Answer, error) {
 	return h.updateKey(c, 0, func(k *directory.Key) { k.Status = doc.Inactive })
 }
 
-// reactivateKey is POST …/keys/{key}/reactivate.
+// reactivateKey serves POST …/keys/{key}/reactivate.
 func (h *handler) reactivateKey(c *kernel.Call) (kernel.Answer, error) {
 	return h.updateKey(c, 0, func(k *directory.Key) { k.Status = doc.Active })
 }
 
-// updateKey changes a key and responds with it. It commits even if nothing changes, because the deliveries of an
-// earlier commit may still be pending, and this response also confirms that the change is in force.
+// updateKey changes a key and responds with the changed key. It commits even if nothing changes, because the
+// deliveries of an earlier commit may still be pending, and this response also confirms that the change is in force.
 func (h *handler) updateKey(c *kernel.Call, version uint64, edit func(*directory.Key)) (kernel.Answer, error) {
 	k, p, err := h.changeKey(c, version, edit)
 	if err != nil {
 		return kernel.Answer{}, err
 	}
-	// The change has been made even if the ledger fails now.
+	// The change has already been made, so a failure of the ledger is only logged.
 	used, err := h.lastUses(c, &p, []directory.Key{k})
 	if err != nil {
 		kernel.LogFailure("", "last_use_unknown", k.ID+": "+err.Error())
@@ -223,14 +225,14 @@ func (h *handler) updateKey(c *kernel.Call, version uint64, edit func(*directory
 	return kernel.OK(settings.ViewKey(h.Plane, &k, used[k.Hash])), nil
 }
 
-// deleteKey is DELETE …/keys/{key}.
+// deleteKey serves DELETE …/keys/{key}.
 func (h *handler) deleteKey(c *kernel.Call) (kernel.Answer, error) {
 	_, _, err := h.changeKey(c, 0, func(k *directory.Key) { k.Status = doc.Removed })
 	return kernel.NoContent(), err
 }
 
 // changeKey commits an edit of a key and delivers it to the key's meter. The key must have the expected version,
-// unless that is 0.
+// unless the expected version is 0.
 func (h *handler) changeKey(c *kernel.Call, version uint64, edit func(*directory.Key)) (k directory.Key, p directory.Project, err error) {
 	err = h.Store.Change(c, func() (kernel.Change, error) {
 		if p, err = h.Store.Project(c, c.Project); err != nil {
@@ -249,8 +251,8 @@ func (h *handler) changeKey(c *kernel.Call, version uint64, edit func(*directory
 		made := kernel.Change{Writes: []directory.Write{kernel.WriteProject(&p), kernel.WriteKey(&k), entry}, Deliveries: h.Store.WithSettings(&p, directory.StatusTo(&k, &p))}
 		if k.Status != doc.Inactive {
 			// Unless the key is inactive, the record in KV is updated along with the meter. Otherwise, every exchange
-			// that reads the record from KV would get a newer one from the meter. The record of an inactive key may
-			// be stale.
+			// that reads the record from KV would have to get a newer one from the meter. The record of an inactive
+			// key may be stale.
 			made.Deliveries = append(made.Deliveries, directory.RecordTo(&k, &p))
 		}
 		return made, err
@@ -265,8 +267,8 @@ func (h *handler) auditKeyWrite(c *kernel.Call, before, after *directory.Key) (d
 	return h.AuditWrite(c, c.Project, after.ID, settings.ViewKey(h.Plane, before, 0), settings.ViewKey(h.Plane, after, 0))
 }
 
-// rotateKey is POST …/keys/{key}/rotate {"graceSeconds"}. It creates a key with the same settings. The old key stays
-// valid for the grace period.
+// rotateKey serves POST …/keys/{key}/rotate {"graceSeconds"}. It creates a new key with the same settings. The old
+// key stays valid for the grace period.
 func (h *handler) rotateKey(c *kernel.Call) (kernel.Answer, error) {
 	f, err := c.Fields()
 	if err != nil {
@@ -296,10 +298,10 @@ func (h *handler) rotateKey(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.Created(view), err
 }
 
-// alreadyExpired rejects a rotation whose new key would inherit a past expiry and never work.
+// alreadyExpired rejects a rotation whose new key would inherit an expiry in the past and never work.
 var alreadyExpired = fault.Detail{Field: "key", Message: "has expired; set a later expiresAt first or create a new key"}
 
-// clockDifference is longer than the clocks of any two machines in a deployment differ.
+// clockDifference is larger than any difference between the clocks of two machines in a deployment.
 const clockDifference = time.Minute
 
 // rotation returns the commit that replaces a key with a new one.
@@ -339,7 +341,8 @@ func (h *handler) rotation(c *kernel.Call, fresh *directory.Key, grace time.Dura
 	}, err
 }
 
-// lastUses asks a project's ledger when keys were last used. It returns Unix milliseconds by hash.
+// lastUses asks a project's ledger when keys were last used. The result maps each key's hash to a time in Unix
+// milliseconds.
 func (h *handler) lastUses(ctx context.Context, p *directory.Project, wanted []directory.Key) (map[string]uint64, error) {
 	used := map[string]uint64{}
 	if len(wanted) == 0 {

@@ -16,7 +16,7 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-// record is the record that KV should contain.
+// record returns the record that KV should contain.
 func record(b *controltest.Bench, version uint64, key, project string) doc.Record {
 	return doc.Record{
 		Version: version, KeyID: key, ProjectID: strings.TrimPrefix(project, "/api/admin/projects/"),
@@ -119,7 +119,7 @@ func TestDeactivateAndReactivate(t *testing.T) {
 		deliveries   int
 	}{
 		{"deactivate", "inactive", doc.Inactive, 1},
-		{"deactivate", "inactive", doc.Inactive, 1}, // repeated: same response, delivered again
+		{"deactivate", "inactive", doc.Inactive, 1}, // a repeated request gets the same response, and the change is delivered again
 		{"reactivate", "active", doc.Active, 2},
 		{"reactivate", "active", doc.Active, 2},
 	}

@@ -19,7 +19,8 @@ const (
 	maxGraceSeconds    = 30 * 24 * 60 * 60
 )
 
-// takeLimits takes the field "limits". It replaces all three limits. A limit that is missing or null is the plan's.
+// takeLimits takes the field "limits". The field replaces all three limits. For a limit that is missing or null, the
+// plan's limit applies.
 func takeLimits(f *kernel.Fields) (limits doc.Limits, given bool) {
 	inner, given := f.Object("limits")
 	if !given {
@@ -42,7 +43,7 @@ func takeLimits(f *kernel.Fields) (limits doc.Limits, given bool) {
 	return limits, true
 }
 
-// takePermissions takes the field "permissions", which must be a subset of the permissions for the key's kind.
+// takePermissions takes the field "permissions". The key's kind must allow all of the permissions.
 func takePermissions(f *kernel.Fields, kind keys.Kind) (p doc.Permission, given bool) {
 	value, given := f.Take("permissions")
 	if !given {

@@ -17,7 +17,7 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-// made creates a key with additional fields and returns its path.
+// made creates a key with additional fields and returns its path and the response.
 func made(b *controltest.Bench, project, fields string) (path string, made controltest.Reply) {
 	b.Helper()
 	made = b.Must(201, "POST", project+"/keys", `{"name":"k"`+fields+`}`)
@@ -191,7 +191,7 @@ func rotatedMeters(b *controltest.Bench, old, fresh controltest.Reply) {
 func TestGracePeriods(t *testing.T) {
 	for _, c := range []struct{ body, expires, status string }{
 		{`{}`, "2026-11-22T08:08:07.006Z", "active"},
-		{`{"graceSeconds":0}`, "2026-11-21T08:07:07.006Z", "expired"}, // earlier, because the clocks of machines differ
+		{`{"graceSeconds":0}`, "2026-11-21T08:07:07.006Z", "expired"}, // earlier by clockDifference, because the clocks of two machines may differ
 		{`{"graceSeconds":2592000}`, "2026-12-21T08:08:07.006Z", "active"},
 	} {
 		b := controltest.New(t)
@@ -274,7 +274,7 @@ func TestConcurrentRotations(t *testing.T) {
 	}
 }
 
-// A rotation that lost a race is retried with the same new key.
+// A rotation that lost a race to another change is retried with the same new key.
 func TestRotationAfterLostRace(t *testing.T) {
 	b := controltest.New(t)
 	project := b.Project()

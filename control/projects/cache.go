@@ -9,8 +9,8 @@ import (
 	"github.com/postern-ai/postern/core/fault"
 )
 
-// The cache scopes of the API and of documents, in the same order. In both, the TTL is 0 if and only if the scope is
-// off. A client that knows only the TTL can therefore still read and set whether the cache is on.
+// The cache scopes in the API and in documents, in the same order. In both, the TTL is 0 if and only if the scope is
+// off. A client that knows only the TTL can therefore still tell whether the cache is on, and turn it on or off.
 var (
 	scopeWords  = []string{"off", "colo", "global"}
 	cacheScopes = []doc.CacheScope{doc.CacheOff, doc.CacheColo, doc.CacheGlobal}
@@ -21,16 +21,16 @@ const (
 	defaultCacheTTLSeconds = 60 * 60
 )
 
-// cacheEdit holds the fields "cache" and "cacheTtlSeconds".
+// cacheEdit holds the values of the fields "cache" and "cacheTtlSeconds".
 type cacheEdit struct {
 	scope            doc.CacheScope
 	seconds          uint64
 	hasScope, hasTTL bool
 }
 
-// takeCache takes both fields.
+// takeCache takes the fields "cache" and "cacheTtlSeconds".
 func takeCache(f *kernel.Fields) (e cacheEdit) {
-	if string(f.Values["cache"]) == "false" { // an unquoted off in older versions of YAML
+	if string(f.Values["cache"]) == "false" { // older versions of YAML decode an unquoted off as false
 		f.Fixed("cache", "must be a string, got false; put quotes around off")
 	}
 	word, hasScope := f.Choice("cache", "", scopeWords)
@@ -44,7 +44,8 @@ func takeCache(f *kernel.Fields) (e cacheEdit) {
 	return e
 }
 
-// wrongTTL returns the problem with a TTL that a scope does not allow, or an empty string.
+// wrongTTL describes the problem with a TTL that the scope does not allow. It returns an empty string if the scope
+// allows the TTL.
 func wrongTTL(scope doc.CacheScope, seconds uint64) string {
 	word := kernel.Translate(scope, cacheScopes, scopeWords)
 	switch {

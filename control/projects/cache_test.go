@@ -30,8 +30,8 @@ func TestCacheOfNewProjects(t *testing.T) {
 	}
 }
 
-// Clients that know only the TTL can turn the cache off and on with it. A client that knows only the scope never
-// leaves a TTL that the scope does not allow.
+// Clients that know only the TTL can turn the cache off and on with it. After a change by a client that knows only
+// the scope, the TTL is always one that the scope allows.
 func TestCacheChanges(t *testing.T) {
 	b := controltest.New(t)
 	path := b.Project()

@@ -9,7 +9,8 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// contact takes the field "contact". It appears in error messages and in a header, so it must be printable ASCII.
+// contact takes the field "contact". The contact appears in error messages and in a header, so it must be printable
+// ASCII.
 func contact(f *kernel.Fields) (text string, given bool) {
 	text, given = f.Text("contact", "")
 	if len(text) > doc.MaxContactBytes || !head.IsPrintable(text) || strings.TrimSpace(text) != text {

@@ -14,7 +14,7 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// handler has the endpoints.
+// handler implements the endpoints.
 type handler struct{ *kernel.Plane }
 
 // Routes returns the endpoints for projects.
@@ -40,7 +40,7 @@ type projectView struct {
 	BudgetPeriod         string                        `json:"budgetPeriod"`
 	Cache                string                        `json:"cache"`
 	CacheTTLSeconds      uint64                        `json:"cacheTtlSeconds"`      // 0 if and only if the cache is off
-	Unbounded            bool                          `json:"unbounded"`            // response length is not limited if the caller does not set max tokens
+	Unbounded            bool                          `json:"unbounded"`            // responses have no length limit if the caller does not set one
 	RecordProviderErrors bool                          `json:"recordProviderErrors"` // records of failed requests include the provider's message, for owners
 	Contact              string                        `json:"contact"`              // who can raise limits and the budget; may be empty
 	Models               []string                      `json:"models"`               // models and tiers that keys may use; empty: all
@@ -52,7 +52,7 @@ type projectView struct {
 	Version              uint64                        `json:"version"`   // counts changes to the project but not to its keys
 }
 
-// alertsView is the webhook for alerts. Secret is set only in the response that creates it.
+// alertsView is the webhook for alerts. Secret is set only in the response to the request that creates the secret.
 type alertsView struct {
 	URL         string `json:"url"`
 	SecretLast4 string `json:"secretLast4"`
@@ -83,7 +83,7 @@ func viewProject(p *directory.Project) projectView {
 }
 
 // redacted returns the view for viewers and the audit log. Only owners see the webhook's full URL, because its path
-// may contain a secret, as is common with chat services.
+// may contain a secret, as is common among chat services.
 func (v projectView) redacted() projectView {
 	if v.Alerts != nil {
 		v.Alerts = &alertsView{URL: hostOf(v.Alerts.URL), SecretLast4: v.Alerts.SecretLast4}
@@ -91,7 +91,7 @@ func (v projectView) redacted() projectView {
 	return v
 }
 
-// visibleTo returns the view that an identity may see.
+// visibleTo returns the view with the fields that the identity may see.
 func (v projectView) visibleTo(actor kernel.Identity) projectView {
 	if actor.Role == kernel.Owner {
 		return v
@@ -99,7 +99,7 @@ func (v projectView) visibleTo(actor kernel.Identity) projectView {
 	return v.redacted()
 }
 
-// createProject is POST /api/admin/projects.
+// createProject serves POST /api/admin/projects.
 func (h *handler) createProject(c *kernel.Call) (kernel.Answer, error) {
 	f, err := c.Fields()
 	if err != nil {
@@ -124,7 +124,7 @@ func (h *handler) createProject(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.Created(view), err
 }
 
-// newProject creates the first version of a project.
+// newProject returns the first version of a project.
 func (h *handler) newProject(f *kernel.Fields) (directory.Project, error) {
 	p := directory.Project{Version: 1}
 	p.Name = f.RequiredName()
@@ -159,7 +159,7 @@ func (h *handler) newProject(f *kernel.Fields) (directory.Project, error) {
 	return p, err
 }
 
-// listProjects is GET /api/admin/projects?limit=&after=&status=&q=, oldest first.
+// listProjects serves GET /api/admin/projects?limit=&after=&status=&q=, which lists projects, oldest first.
 func (h *handler) listProjects(c *kernel.Call) (kernel.Answer, error) {
 	q, err := kernel.ReadQuery(c.Request, kernel.ProjectPrefix, "status", "q")
 	if err != nil {
@@ -183,7 +183,7 @@ func (h *handler) listProjects(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.OK(view), nil
 }
 
-// getProject is GET /api/admin/projects/{project}.
+// getProject serves GET /api/admin/projects/{project}.
 func (h *handler) getProject(c *kernel.Call) (kernel.Answer, error) {
 	p, err := h.Store.Project(c, c.Project)
 	if err != nil {
@@ -192,8 +192,8 @@ func (h *handler) getProject(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.OK(viewProject(&p).visibleTo(c.Actor)), nil
 }
 
-// patchProject is PATCH /api/admin/projects/{project}. Omitted fields keep their values. The region cannot change,
-// because the project's objects do not move.
+// patchProject serves PATCH /api/admin/projects/{project}. Omitted fields keep their values. The region cannot
+// change, because the project's objects cannot move.
 func (h *handler) patchProject(c *kernel.Call) (kernel.Answer, error) {
 	f, err := c.Fields()
 	if err != nil {
@@ -206,12 +206,12 @@ func (h *handler) patchProject(c *kernel.Call) (kernel.Answer, error) {
 	return h.changeProject(c, patch)
 }
 
-// archiveProject is POST …/archive. All keys of the project are rejected until it is restored.
+// archiveProject serves POST …/archive. All keys of the project are rejected until the project is restored.
 func (h *handler) archiveProject(c *kernel.Call) (kernel.Answer, error) {
 	return h.changeProject(c, projectEdit{affectsKeys: true, apply: func(p *directory.Project) error { p.Archived = true; return nil }})
 }
 
-// restoreProject is POST …/restore.
+// restoreProject serves POST …/restore.
 func (h *handler) restoreProject(c *kernel.Call) (kernel.Answer, error) {
 	return h.changeProject(c, projectEdit{affectsKeys: true, apply: func(p *directory.Project) error { p.Archived = false; return nil }})
 }
@@ -251,7 +251,7 @@ func (h *handler) changeProject(c *kernel.Call, edit projectEdit) (kernel.Answer
 			view.Alerts.Secret = webhookSecret(after.Alerts.Secret)
 		}
 		made := settings.ProjectChange(h.Plane, &before, &after, entry)
-		if edit.affectsKeys { // this response confirms that all keys have the change
+		if edit.affectsKeys { // needed even if nothing changes, because the response confirms that all keys have the change
 			made.Republish = c.Project
 		}
 		if edit.setsBudget && after.BudgetPico <= before.BudgetPico { // an earlier attempt may have missed some meters

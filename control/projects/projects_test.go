@@ -19,7 +19,7 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-// noPolicy is the policy that is delivered to the ledger of a project without a policy.
+// noPolicy returns the policy that is delivered to the ledger of a project without a policy.
 func noPolicy(version uint64) []byte {
 	p := doc.Policy{Version: version}
 	return p.Encode()
@@ -188,16 +188,16 @@ func TestPlanChangeReachesAllKeys(t *testing.T) {
 	b.Memory.Forget()
 
 	b.Must(200, "PATCH", path, `{"plan":"team","cacheTtlSeconds":0}`)
-	// The outbox contains only the ledger's delivery, because the Directory's alarm makes those to the keys later.
-	// Both meters also get theirs directly.
+	// The outbox contains only the ledger's delivery, because the Directory's alarm adds the deliveries to the keys
+	// later. Both meters also get the change directly.
 	if out := b.Memory.Outbox(t); len(out) != 1 || out[0].Class != abi.ClassLedger || len(b.Memory.Sent) != 3 {
 		t.Fatalf("%d deliveries, %d sent", len(out), len(b.Memory.Sent))
 	}
 	direct := b.Memory.Sent[1:]
 	b.Memory.Forget()
 	republish(b)
-	// The project's version is 5, for its creation, two keys, a deactivation and this change. The second key has
-	// version 2.
+	// The project's version is 5, because five commits were made: its creation, two keys, a deactivation and this
+	// change. The second key has version 2.
 	out := b.Memory.Outbox(t)
 	if len(out) != 4 {
 		t.Fatalf("%d deliveries", len(out))
@@ -299,8 +299,8 @@ func republish(b *controltest.Bench) {
 	}
 }
 
-// A name must have visible characters and none that reorder the text around it. A search text can be at least as long
-// as a name.
+// A name must have visible characters, but none that reorder the text around it. The maximum length of a search text
+// is at least that of a name.
 func TestNames(t *testing.T) {
 	b := controltest.New(t)
 	for name, status := range map[string]int{

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// reach says where the host of a URL is, judging by its text alone.
+// reach says where the host of a URL is, judging by the text of the URL alone.
 type reach uint8
 
 const (
@@ -31,7 +31,7 @@ var privateRanges = prefixes(
 )
 
 var (
-	globalIPv6 = netip.MustParsePrefix("2000::/3") // all that IANA has allocated
+	globalIPv6 = netip.MustParsePrefix("2000::/3") // covers all global unicast addresses that IANA has allocated
 	sixToFour  = netip.MustParsePrefix("2002::/16")
 	nat64      = netip.MustParsePrefix("64:ff9b::/96")
 )
@@ -43,7 +43,7 @@ func prefixes(texts ...string) (all []netip.Prefix) {
 	return all
 }
 
-// reachOf says where the host of a URL is. The host is a name, an IPv4 address in any form that browsers and fetch
+// reachOf returns the reach of a URL's host. The host is a name, an IPv4 address in any form that browsers and fetch
 // accept, or an IPv6 address in brackets. For a malformed host, reachOf returns noHost.
 func reachOf(host string) reach {
 	if inner, ok := strings.CutPrefix(host, "["); ok {
@@ -97,8 +97,8 @@ func embedded(a netip.Addr) netip.Addr {
 	return netip.AddrFrom4([4]byte(b[12:16]))
 }
 
-// isNumber reports whether a host that ends with this label is an IPv4 address.
-// Source: the URL Standard (url.spec.whatwg.org), "ends in a number checker".
+// isNumber reports whether a host is an IPv4 address, judging by its last label. Source: the URL Standard
+// (url.spec.whatwg.org), "ends in a number checker".
 func isNumber(label string) bool {
 	_, ok := looseNumber(label)
 	return ok || label != "" && strings.Trim(label, "0123456789") == ""

@@ -67,8 +67,8 @@ func TestInvalidRoutes(t *testing.T) {
 	}
 }
 
-// A project's policy is delivered to its ledger, and to KV under the number of its revision. The previous policy is
-// removed from KV.
+// A project's policy is delivered to its ledger, and to KV under its revision number. The previous policy is removed
+// from KV.
 func TestPoliciesArePublished(t *testing.T) {
 	b := controltest.RoutedCatalog(t)
 	path := b.Project()
@@ -101,7 +101,7 @@ func TestLedgerHasPolicy(t *testing.T) {
 		t.Errorf("%v %+v", err, p)
 	}
 	b.Must(200, "PATCH", path, `{"models":[]}`)
-	// Requests with an older record must learn that the policy no longer exists.
+	// Requests that still use an older record must learn that the policy no longer exists.
 	if p, err := doc.DecodePolicy(b.Ask(abi.ClassLedger, id, ledger.Policy())); err != nil || p.Version != 3 || !p.Empty() {
 		t.Errorf("%v %+v", err, p)
 	}

@@ -16,7 +16,7 @@ const (
 	webhookSecretBytes = 24
 )
 
-// Problems with the URL of a webhook. They do not repeat the URL, because it may contain a secret.
+// Messages about the URL of a webhook. They do not repeat the URL, because it may contain a secret.
 const (
 	invalidURL = "must be an https URL, such as https://hooks.example.com/path"
 	plainURL   = "must be an https URL, got http"

@@ -44,8 +44,8 @@ func TestAlertURLs(t *testing.T) {
 	}
 }
 
-// Private hosts are rejected with a separate message, unless the deployment allows them. If it does, plain http is
-// allowed only to this machine.
+// Private hosts are rejected with a separate message, unless the deployment allows them. If the deployment allows
+// them, plain http is still allowed only to this machine.
 func TestPrivateWebhooks(t *testing.T) {
 	const (
 		syntax  = "must be an https URL, got http"

@@ -14,7 +14,7 @@ import (
 	"github.com/postern-ai/postern/core/fault"
 )
 
-// handler has the endpoints.
+// handler implements the endpoints.
 type handler struct{ *kernel.Plane }
 
 // Routes returns the endpoints for a project's own keys for providers.
@@ -27,7 +27,7 @@ func Routes(p *kernel.Plane) []kernel.Route {
 	}
 }
 
-// Length of a provider key in bytes. A sealed key is 28 bytes longer.
+// Length of a provider key in bytes. Sealing makes a key 28 bytes longer.
 const (
 	minProviderKeyBytes = 8
 	maxProviderKeyBytes = 512
@@ -50,7 +50,7 @@ func (h *handler) ownKeyProviders() []string {
 	return names
 }
 
-// listProviderKeys is GET …/provider-keys.
+// listProviderKeys serves GET …/provider-keys.
 func (h *handler) listProviderKeys(c *kernel.Call) (kernel.Answer, error) {
 	p, err := h.Store.Project(c, c.Project)
 	if err != nil {
@@ -63,7 +63,7 @@ func (h *handler) listProviderKeys(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.OK(view), nil
 }
 
-// putProviderKey is PUT …/provider-keys/{provider} {"key"}. The key is sealed at once and never shown.
+// putProviderKey serves PUT …/provider-keys/{provider} {"key"}. The key is sealed at once and never shown.
 func (h *handler) putProviderKey(c *kernel.Call) (kernel.Answer, error) {
 	provider := h.Catalog.ProviderName(c.Provider)
 	if !slices.Contains(h.ownKeyProviders(), provider) {
@@ -103,14 +103,14 @@ func (h *handler) sealKey(c *kernel.Call, master config.MasterKey, provider, tex
 	return h.Seal(c, key, doc.SealedFor(c.Project, provider), []byte(text))
 }
 
-// deleteProviderKey is DELETE …/provider-keys/{provider}.
+// deleteProviderKey serves DELETE …/provider-keys/{provider}.
 func (h *handler) deleteProviderKey(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.NoContent(), h.changePolicy(c, nil)
 }
 
-// providerOf returns the provider whose key a change is about. A key that is stored under the given name takes
-// precedence over the key of the provider that has this name today. Otherwise, a key could not be deleted after an
-// operator's entry with an earlier name has left the catalog.
+// providerOf returns the provider whose key a change is about. A request may use an earlier name of a provider, and
+// an operator's entry may once have had the same name. If a key is stored under that name, the name refers to this
+// key. Otherwise, the key could not be deleted after the operator's entry has left the catalog.
 func (h *handler) providerOf(c *kernel.Call, p *doc.Policy, fresh *doc.ProviderKey) string {
 	switch {
 	case fresh != nil:
@@ -121,7 +121,8 @@ func (h *handler) providerOf(c *kernel.Call, p *doc.Policy, fresh *doc.ProviderK
 	return h.Catalog.ProviderName(c.Provider)
 }
 
-// changePolicy sets a provider key in the project's policy, or removes it if fresh is nil.
+// changePolicy stores the provider key fresh in the project's policy. If fresh is nil, it removes the provider's key
+// instead.
 func (h *handler) changePolicy(c *kernel.Call, fresh *doc.ProviderKey) error {
 	return h.Store.Change(c, func() (kernel.Change, error) {
 		before, err := h.Store.Project(c, c.Project)

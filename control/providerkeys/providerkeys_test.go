@@ -58,7 +58,7 @@ func TestProviderKeys(t *testing.T) {
 	}
 }
 
-// policyOf returns the project's policy, after checking that the ledger and KV have it.
+// policyOf returns the project's policy after checking that the ledger and KV have the same one.
 func policyOf(b *controltest.Bench, id string) *doc.Policy {
 	b.Helper()
 	b.Memory.Deliver(b.T)
@@ -73,7 +73,7 @@ func policyOf(b *controltest.Bench, id string) *doc.Policy {
 	return &p.Policy
 }
 
-// Sealing the same key twice gives different results, and the keys of other providers are kept.
+// Sealing the same key twice gives different results. Setting a key keeps the keys of other providers.
 func TestSeveralProviderKeys(t *testing.T) {
 	b := controltest.New(t)
 	b.Masters, _ = controltest.Master("k1", 1)
@@ -96,7 +96,7 @@ func TestSeveralProviderKeys(t *testing.T) {
 	}
 }
 
-// The first master key seals, and the ones after it can still unseal. When a master key is no longer configured, the
+// The first master key seals, and the ones after it can still unseal. If a master key is no longer configured, the
 // keys that it sealed are shown as unusable.
 func TestRotationOfMasterKeys(t *testing.T) {
 	b := controltest.New(t)
@@ -168,7 +168,7 @@ func TestInvalidProviderKeys(t *testing.T) {
 	b.Must(200, "PUT", path+"/provider-keys/openai", `{"key":"`+strings.Repeat("~", 512)+`"}`)
 }
 
-// The key itself never appears in a response, audit entry, row, delivery or log line.
+// A provider key never appears in a response, audit entry, row, delivery or log line.
 func TestProviderKeysAreNotDisclosed(t *testing.T) {
 	var lines bytes.Buffer
 	log.SetOutput(&lines)
@@ -240,7 +240,7 @@ func TestEarlierProviderName(t *testing.T) {
 	})
 	b.Refused(b.Do("DELETE", path+"/provider-keys/openai-responses", ""), fault.NotFound)
 	put("openai-responses", "openai-responses")
-	// After the entry has left the catalog, the name still refers to its key until the key is deleted.
+	// After the entry has left the catalog, the name still refers to the entry's key until that key is deleted.
 	b.Configure(func(c *kernel.Config) { c.Catalog = without })
 	for _, left := range []string{"openai", ""} {
 		b.Must(204, "DELETE", path+"/provider-keys/openai-responses", "")

@@ -59,8 +59,8 @@ func TestConcurrentRegistrations(t *testing.T) {
 	}
 }
 
-// An acknowledged transition has reached the meters of up to 200 keys. If there are more keys, the list shows it as
-// pending until the Directory has delivered it to all of them.
+// An acknowledged transition has reached the meters of up to 200 keys. If there are more keys, the list shows the
+// transition as pending until the Directory has delivered it to all of them.
 func TestRegistryDelivery(t *testing.T) {
 	for _, n := range []int{kernel.MaxUpdatedKeys, kernel.MaxUpdatedKeys + 1} {
 		b := newRegistryBench(t)
@@ -127,7 +127,7 @@ func TestRegistryIsAcknowledgedAfterDelivery(t *testing.T) {
 	}
 }
 
-// manyModels returns a catalog overlay with models that nothing else uses.
+// manyModels returns a catalog overlay with models that only these tests use.
 func manyModels(n int) string {
 	var models []string
 	for i := range n {
@@ -158,12 +158,12 @@ func TestRegistryIsFull(t *testing.T) {
 	if len(list) != 100 || page.Fields["next"] == nil && len(list) != 101 || b.Memory.Calls > 9 {
 		t.Errorf("%d entries with %d calls", len(list), b.Memory.Calls)
 	}
-	// An existing entry can still change.
+	// An existing entry can still be changed.
 	b.Must(200, "POST", b.registry+"/"+inventory.EntryID("made-up-0001")+"/transitions", `{"to":"blocked","reason":"r"}`)
 }
 
-// The size of the enforced part is limited. Blocking a model and changes that make the part smaller are always
-// accepted.
+// The size of the enforced part of a registry is limited. Blocking a model is always accepted, and so are changes
+// that make the part smaller.
 func TestRegistryIsTooLarge(t *testing.T) {
 	b := newRegistryBench(t)
 	b.withCatalog(manyModels(80))

@@ -16,8 +16,8 @@ type changedEntry struct {
 	Delivery string `json:"delivery"`
 }
 
-// auditedEntry is a registry entry in the form for the audit log. It leaves out the entry's own history, because the
-// log has each move anyway.
+// auditedEntry is a registry entry as the audit log shows it. It leaves out the entry's own history, because the log
+// has each move anyway.
 type auditedEntry struct {
 	inventory.Entry
 	Reason    string    `json:"reason,omitempty"`
@@ -29,14 +29,15 @@ func audited(e *inventory.Entry, reason string) auditedEntry {
 	return auditedEntry{Entry: *e, Reason: reason}
 }
 
-// entryEdit changes an entry. If the model does not have an entry yet, apply gets one with version 0.
+// entryEdit is a change of an entry. If the model does not have an entry yet, apply is called with one that has
+// version 0.
 type entryEdit struct {
 	version *uint64 // expected; nil: any
 	reason  string
 	apply   func(*inventory.Entry) error
 }
 
-// createEntry is POST /models-registry. The model becomes pending.
+// createEntry serves POST /models-registry. The registered model becomes pending.
 func (h *handler) createEntry(c *kernel.Call) (kernel.Answer, error) {
 	f, err := c.Fields()
 	if err != nil {
@@ -69,7 +70,7 @@ func rejectMoved(f *kernel.Fields) {
 	}
 }
 
-// patchEntry is PATCH /models-registry/{entry}. Omitted fields keep their values.
+// patchEntry serves PATCH /models-registry/{entry}. Omitted fields keep their values.
 func (h *handler) patchEntry(c *kernel.Call) (kernel.Answer, error) {
 	f, err := c.Fields()
 	if err != nil {
@@ -139,7 +140,7 @@ func (h *handler) changeEntry(c *kernel.Call, edit entryEdit) (result changedEnt
 	return result, err
 }
 
-// checkEntry checks constraints between fields.
+// checkEntry checks the constraints between an entry's fields.
 func (h *handler) checkEntry(e *inventory.Entry) error {
 	if problem := h.wrongSuccessor(e); problem != "" {
 		return kernel.Invalid(fault.Detail{Field: "successor", Message: problem})

@@ -20,10 +20,10 @@ type registryView struct {
 	Next          *string           `json:"next"`          // cursor for after; null: last page
 }
 
-// Whether all keys of the project have a change.
+// Words that tell whether all keys of the project have a change.
 const (
 	delivered = "delivered"
-	pending   = "pending" // within minutes, the Directory delivers it to the keys beyond kernel.MaxUpdatedKeys
+	pending   = "pending" // within minutes, the Directory delivers the change to the keys beyond kernel.MaxUpdatedKeys
 )
 
 func deliveryWord(waits bool) string {
@@ -42,8 +42,8 @@ var stateFilters = func() []string {
 	return words
 }()
 
-// listRegistry is GET /models-registry?state=&q=&limit=&after=, sorted by model name. Models that the project used
-// but that have no entry are listed as discovered.
+// listRegistry serves GET /models-registry?state=&q=&limit=&after=. Entries are sorted by model name. Models that the
+// project used but that have no entry are listed as discovered.
 func (h *handler) listRegistry(c *kernel.Call) (kernel.Answer, error) {
 	q, err := kernel.ReadQuery(c.Request, kernel.EntryPrefix, "state", "q")
 	if err != nil {
@@ -73,7 +73,7 @@ func (h *handler) listRegistry(c *kernel.Call) (kernel.Answer, error) {
 }
 
 // registryPage returns a page of wanted entries and the cursor of the next page. The cursor is the ID of the last
-// entry on the page, which keeps its place because entries are never deleted.
+// entry on the page. That entry keeps its place in the list, because entries are never deleted.
 func registryPage(all []inventory.Entry, q *kernel.Query, wanted func(*inventory.Entry) bool) (page []inventory.Entry, next *string) {
 	start := slices.IndexFunc(all, func(e inventory.Entry) bool { return e.ID == q.After }) + 1
 	page = []inventory.Entry{}
@@ -89,7 +89,7 @@ func registryPage(all []inventory.Entry, q *kernel.Query, wanted func(*inventory
 	return page, nil
 }
 
-// getEntry is GET /models-registry/{entry}. Discovered models have IDs, too.
+// getEntry serves GET /models-registry/{entry}. Discovered models have entry IDs, too.
 func (h *handler) getEntry(c *kernel.Call) (kernel.Answer, error) {
 	p, err := h.Store.Project(c, c.Project)
 	if err != nil {

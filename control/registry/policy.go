@@ -24,8 +24,8 @@ func withModel(registry []doc.RegistryModel, m doc.RegistryModel) []doc.Registry
 	return slices.Insert(registry, at, m)
 }
 
-// checkRegistry limits the size of a registry after an entry was added or changed. Blocking a model is refused only
-// if there is no room for another entry.
+// checkRegistry enforces the limits on a registry's size after an entry was added or changed. Blocking a model is
+// refused only if there is no room for another entry.
 func checkRegistry(before, after []doc.RegistryModel, changed *inventory.Entry) error {
 	if len(after) > maxEntries {
 		return kernel.Invalid(fault.Detail{Field: "model", Message: "cannot be registered: the project has " + strconv.Itoa(maxEntries) + " entries, the maximum"})
@@ -49,7 +49,7 @@ type enforcementView struct {
 	Delivery      string `json:"delivery"`
 }
 
-// putEnforcement is PUT /api/admin/projects/{project}/models-registry/enforcement {"enforcement"}.
+// putEnforcement serves PUT /api/admin/projects/{project}/models-registry/enforcement {"enforcement"}.
 func (h *handler) putEnforcement(c *kernel.Call) (kernel.Answer, error) {
 	f, err := c.Fields()
 	if err != nil {
@@ -78,7 +78,8 @@ func (h *handler) putEnforcement(c *kernel.Call) (kernel.Answer, error) {
 			p.Enforcement = kernel.Translate(word, settings.EnforcementWords, settings.Enforcements)
 		})
 		made.Pending = &waits
-		// An earlier attempt may have missed some keys, and this response confirms that all of them have the change.
+		// The settings are delivered even if nothing changes. An earlier attempt may have missed some keys, and this
+		// response confirms that all of them have the change.
 		made.Republish = c.Project
 		view.PolicyVersion = after.Policy.Version
 		return made, nil
@@ -87,10 +88,10 @@ func (h *handler) putEnforcement(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.OK(view), err
 }
 
-const maxRegistryBytes = 64 << 10 // size of the part that is in the project's policy
+const maxRegistryBytes = 64 << 10 // size of the part of the registry that is in the project's policy
 
-// policyChange returns the commit of an edit to a project's policy, and the project after the edit. The project gets
-// a new revision only if the policy changes.
+// policyChange returns the commit that makes an edit of a project's policy, and the project after the edit. The
+// project gets a new revision only if the policy changes.
 func policyChange(cp *kernel.Plane, before *directory.Project, audit directory.Write, edit func(*doc.Policy)) (kernel.Change, directory.Project) {
 	after := kernel.NextProject(*before)
 	edit(&after.Policy)

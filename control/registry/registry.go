@@ -12,7 +12,7 @@ const maxEntries = 500 // per project
 
 const registryPath = "/models-registry"
 
-// handler has the endpoints.
+// handler implements the endpoints.
 type handler struct{ *kernel.Plane }
 
 // Routes returns the endpoints for a project's model registry.

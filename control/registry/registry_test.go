@@ -19,7 +19,7 @@ import (
 type registryBench struct {
 	*controltest.Bench
 	project  string // its path
-	registry string // the path of its registry, for operators
+	registry string // the path of the project's registry, for operators
 }
 
 func newRegistryBench(t *testing.T) *registryBench {
@@ -34,7 +34,7 @@ func (b *registryBench) projectID() string {
 	return strings.TrimPrefix(b.project, "/api/admin/projects/")
 }
 
-// add registers a model and moves it through some states. It returns the entry's path.
+// add registers a model and moves it through the given states. It returns the entry's path.
 func (b *registryBench) add(model string, states ...string) string {
 	b.Helper()
 	path := b.registry + "/" + b.Must(201, "POST", b.registry, `{"model":"`+model+`"}`).Text("id")
@@ -54,7 +54,7 @@ func (b *registryBench) move(path, to string) controltest.Reply {
 	return b.Must(200, "POST", path+"/transitions", `{"to":"`+to+`","reason":"because"`+keys+`}`)
 }
 
-// policy returns the project's policy from the Directory and checks that KV has the same one.
+// policy returns the project's policy from the Directory and checks that KV has the same policy.
 func (b *registryBench) policy() doc.Policy {
 	b.Helper()
 	p := b.Stored(b.projectID())
@@ -233,7 +233,8 @@ func TestRegistryValidation(t *testing.T) {
 	}
 }
 
-// On the routes for project keys, reading and editing need different permissions, and the actor is the key.
+// On the routes for project keys, reading and editing need different permissions. The actor in the audit log is the
+// key.
 func TestRegistryWithProjectKeys(t *testing.T) {
 	b := newRegistryBench(t)
 	newKey := func(fields string) (id, value string) {
@@ -280,7 +281,7 @@ func TestRegistryWithProjectKeys(t *testing.T) {
 	b.Refused(with(stranger, "PATCH", path, `{"owner":"x"}`), fault.NotFound)
 }
 
-// Every change is in the audit log with its model and reason. A refused or failed change is not.
+// Every change is in the audit log with its model and reason. A refused or failed change is not in the log.
 func TestRegistryAudit(t *testing.T) {
 	b := newRegistryBench(t)
 	later := func() { b.Now = b.Now.Add(time.Minute) }

@@ -21,8 +21,8 @@ type transition struct {
 	setSun, setHeirs bool
 }
 
-// moveEntry is POST /models-registry/{entry}/transitions {"to","reason","version","keys","sunsetAt","successor"}. A
-// model in the catalog that has no entry can be moved as well, and then gets one.
+// moveEntry serves POST /models-registry/{entry}/transitions {"to","reason","version","keys","sunsetAt","successor"}.
+// A model in the catalog that has no entry can be moved as well, and then gets an entry.
 func (h *handler) moveEntry(c *kernel.Call) (kernel.Answer, error) {
 	f, err := c.Fields()
 	if err != nil {
@@ -126,7 +126,7 @@ func (h *handler) applyTransition(c *kernel.Call, e *inventory.Entry, t *transit
 	return nil
 }
 
-// discover makes an entry for the catalog model that the ID in the path stands for.
+// discover makes an entry for the catalog model whose entry ID is in the path.
 func (h *handler) discover(c *kernel.Call, e *inventory.Entry) error {
 	for i := range h.Catalog.Models {
 		if m := &h.Catalog.Models[i]; inventory.EntryID(m.Name) == c.ID {

@@ -57,7 +57,7 @@ func TestTransitions(t *testing.T) {
 	}
 }
 
-// A move that the state does not allow causes a 409 that names the allowed ones, and changes nothing.
+// A move that the current state does not allow changes nothing and causes a 409 that names the allowed moves.
 func TestForbiddenTransitions(t *testing.T) {
 	b := newRegistryBench(t)
 	for _, c := range []struct{ states, to, allowed string }{
@@ -104,7 +104,7 @@ func TestBlockWithoutEntry(t *testing.T) {
 	}
 }
 
-// Of two concurrent transitions, one is made and the other gets a 409, whichever version they name.
+// Of two concurrent transitions, one is made and the other gets a 409, whether or not they name a version.
 func TestTransitionRace(t *testing.T) {
 	for _, version := range []string{"", `,"version":1`} {
 		b := newRegistryBench(t)

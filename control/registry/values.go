@@ -28,8 +28,8 @@ const (
 // riskTiers are the risk tiers of the EU AI Act under their usual names. Source: Regulation (EU) 2024/1689.
 var riskTiers = []string{"minimal", "limited", "high", "unacceptable"}
 
-// entryFields takes the fields of an entry that POST and PATCH can set. It returns a function that assigns the ones
-// that the request contains.
+// entryFields takes the fields of an entry that POST and PATCH can set. It returns a function that sets the fields of
+// an entry that the request contains.
 func (h *handler) entryFields(f *kernel.Fields) func(*inventory.Entry) {
 	owner, hasOwner := takeProse(f, "owner", maxOwnerRunes)
 	purpose, hasPurpose := takeProse(f, "purpose", maxPurposeRunes)
@@ -82,7 +82,7 @@ func takeOptionalChoice(f *kernel.Fields, field string, choices []string) (text 
 	return inventory.Optional(value), given
 }
 
-// takeLabels takes a list of strings. expectation is the beginning of the message for an invalid one.
+// takeLabels takes a list of strings. expectation is the beginning of the message for an invalid label.
 func takeLabels(f *kernel.Fields, field, expectation string, valid func(string) bool) (list inventory.TextList, given bool) {
 	value, given := f.Take(field)
 	if !given {
@@ -151,7 +151,7 @@ func (h *handler) model(f *kernel.Fields) *config.Model {
 	return m
 }
 
-// successor takes the field "successor" in the same way. It may be null.
+// successor takes the field "successor" in the same way as model takes "model", but allows null.
 func (h *handler) successor(f *kernel.Fields) (name inventory.Optional, given bool) {
 	if f.Null("successor") {
 		return "", true
@@ -168,7 +168,8 @@ func (h *handler) successor(f *kernel.Fields) (name inventory.Optional, given bo
 	return inventory.Optional(m.Name), true
 }
 
-// wrongSuccessor describes why a model cannot be the successor of another. It returns an empty string if it can.
+// wrongSuccessor describes why a model cannot be the successor of another. It returns an empty string if the model
+// can be the successor.
 func (h *handler) wrongSuccessor(e *inventory.Entry) string {
 	m, successor := h.Catalog.Model(e.Model), h.Catalog.Model(string(e.Successor))
 	switch {

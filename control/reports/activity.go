@@ -12,7 +12,7 @@ import (
 	"github.com/postern-ai/postern/core/sketch"
 )
 
-// Root stands in for a project in queries to the deployment's Ledger.
+// Root takes the place of a project in queries to the deployment's Ledger.
 var Root = directory.Project{Project: doc.Project{ID: ledger.Root}}
 
 // Activity reads all pages of a query from the Ledger of a project or of the deployment.
@@ -106,7 +106,7 @@ type DurationsView struct {
 	P99Ms  uint64 `json:"p99Ms"`
 }
 
-// Cells returns the durations as table cells, which are empty if they were not measured.
+// Cells returns the durations as table cells. The cells are empty if the durations were not measured.
 func (v *DurationsView) Cells() []string {
 	cells := make([]string, 5)
 	if v != nil {
@@ -125,8 +125,8 @@ func viewDurations(s *sketch.Sketch) *DurationsView {
 	return &DurationsView{s.SumMs / n, s.Percentile(50), s.Percentile(90), s.Percentile(95), s.Percentile(99)}
 }
 
-// viewLatency returns the latency of an activity. Most requests that older versions recorded are only in the coarse
-// buckets of the usage.
+// viewLatency returns the latency of an activity. If more than half of the requests are missing from a.Latency, it
+// uses the coarse buckets of the usage, because older versions filled only those.
 func viewLatency(a *ledger.Activity) *DurationsView {
 	l := &a.Usage.Latency // of failed requests, too
 	coarse := l.Count()

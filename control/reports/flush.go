@@ -12,8 +12,8 @@ import (
 )
 
 // FlushMeters makes meters report their unreported usage to the ledger, and returns the ledger's report. It waits
-// briefly for requests that are being settled and for leases to be reported. While nothing can be written, for
-// example because the disk is full, the report contains only what the ledger already has.
+// briefly for requests that are being settled and for leases to be reported. If nothing can be written at the moment,
+// for example because the disk is full, the report contains only what the ledger already has.
 func FlushMeters(ctx context.Context, cp *kernel.Plane, p *directory.Project) (ledger.ReportReply, error) {
 	command := ledger.Report{Waited: true}
 	for pauses := 0; ; pauses++ {
@@ -36,14 +36,14 @@ func FlushMeters(ctx context.Context, cp *kernel.Plane, p *directory.Project) (l
 	return ledgerReport(ctx, cp, p, command.Encode())
 }
 
-// flushOnce flushes meters and returns the number of requests and leases that are still open.
+// flushOnce flushes meters and returns the total number of requests and leases that are still open.
 func flushOnce(ctx context.Context, cp *kernel.Plane, p *directory.Project, meters []string) (uint64, error) {
 	var open atomic.Uint64
 	flush := keymeter.Flush{}
 	err := kernel.Parallel(meters, func(meter string) error {
 		reply, err := cp.Store.Objects.Call(ctx, abi.ClassKeyMeter, meter, p.Region, flush.Encode())
 		if err != nil {
-			return nil // the meter will report on its own
+			return nil // not an error, because the meter will report later on its own
 		}
 		flushed, err := cp.Store.DeliverFlushed(ctx, p, reply)
 		open.Add(flushed.Open)

@@ -76,7 +76,7 @@ func viewRecord(r *ledger.Record, f *RequestFilter) (v RequestView, ok bool) {
 	return v, true
 }
 
-// tellText adds the provider's message to the provider's error.
+// tellText adds the provider's message to the JSON of the provider's error.
 func (b *recorded) tellText() {
 	if n := len(b.ProviderError); n > 2 && b.ProviderText != "" {
 		if text, err := kernel.Encode(b.ProviderText); err == nil {
@@ -98,8 +98,8 @@ func outcomeOf(e ledger.End) string {
 	return OutcomeWords[3]
 }
 
-// outcomeByStatus returns the outcome of a request that has no record. An older version recorded failed requests like
-// the others.
+// outcomeByStatus returns the outcome of a request that has no record. Older versions recorded failed requests in the
+// same way as served ones.
 func outcomeByStatus(status uint64) string {
 	switch {
 	case status == 0:

@@ -22,7 +22,7 @@ type RequestView struct {
 	UserAgent        *string         `json:"userAgent"`
 	Status           *uint64         `json:"status"` // HTTP status; null: unknown, because the exchange died
 	LatencyMs        uint64          `json:"latencyMs"`
-	FirstTokenMs     *uint64         `json:"timeToFirstTokenMs"` // null: not streamed by a provider, or settled by an older version
+	FirstTokenMs     *uint64         `json:"timeToFirstTokenMs"` // null: no provider streamed the response, or an older version settled the request
 	PromptTokens     uint64          `json:"promptTokens"`
 	CompletionTokens uint64          `json:"completionTokens"`
 	Cost             json.RawMessage `json:"cost"` // dollars, exact
@@ -46,7 +46,7 @@ type RequestsView struct {
 // number of a chunk of records.
 const BatchPrefix = "batch_"
 
-// RequestFilter selects requests. An empty field selects all.
+// RequestFilter selects requests. An empty field matches every request.
 type RequestFilter struct {
 	ID, Key, Model, Provider, Status, Cache, Outcome, Cause string
 	// FromMs and ToMs are the time range. ToMs is exclusive. 0 means no bound.
@@ -57,8 +57,8 @@ type RequestFilter struct {
 	Catalog *config.Config
 }
 
-// Sorted orders requests by time, because the batches of different keys overlap. next is the cursor of the next page.
-// It is empty on the last page.
+// Sorted returns the page sorted by time, because the batches of different keys overlap. next is the cursor of the
+// next page. It is empty on the last page.
 func (v RequestsView) Sorted(next string) RequestsView {
 	v.dropProvisional()
 	kernel.SortBy(v.Requests, func(a, b *RequestView) int { return strings.Compare(b.Time, a.Time) })

@@ -25,8 +25,8 @@ type Figures struct {
 	PromptTokens     uint64          `json:"promptTokens"`
 	CompletionTokens uint64          `json:"completionTokens"`
 	Cost             json.RawMessage `json:"cost"`             // dollars, exact
-	Estimated        uint64          `json:"estimated"`        // requests whose usage the provider did not report
-	Expired          uint64          `json:"expired"`          // requests charged with their reservation because they were never settled
+	Estimated        uint64          `json:"estimated"`        // requests for which the provider did not report usage
+	Expired          uint64          `json:"expired"`          // requests for which the reservation was charged because they were never settled
 	Latency          *DurationsView  `json:"latency"`          // null: not measured
 	TimeToFirstToken *DurationsView  `json:"timeToFirstToken"` // of streams; null: not measured
 	PromptCache      PromptCacheView `json:"promptCache"`
@@ -34,7 +34,7 @@ type Figures struct {
 	Outcomes         OutcomesView    `json:"outcomes"`
 }
 
-// PromptCacheView contains the figures of the providers' prompt caches. The prompt tokens include these tokens.
+// PromptCacheView contains the figures of the providers' prompt caches. Figures.PromptTokens includes these tokens.
 type PromptCacheView struct {
 	ReadTokens  uint64          `json:"readTokens"`
 	WriteTokens uint64          `json:"writeTokens"`
@@ -51,7 +51,7 @@ type AttemptsView struct {
 	Total   uint64     `json:"total"`
 	Failed  FailedView `json:"failed"`
 	Rescued uint64     `json:"rescued"` // requests that were served by falling back to the model
-	Opened  uint64     `json:"opened"`  // circuit openings of the target; not attempts
+	Opened  uint64     `json:"opened"`  // how often the target's circuit opened; these are not attempts
 }
 
 // FailedView counts failed attempts by cause; see ledger.Cause.
@@ -66,8 +66,8 @@ type FailedView struct {
 	Broken      uint64 `json:"broken"`
 }
 
-// ViewAttempts returns the API's view of attempts. Total includes one successful attempt for each served request that
-// was neither a cache hit nor answered by the built-in provider. A stream that broke off counts as served.
+// ViewAttempts returns the API's view of attempts. The total includes one successful attempt for each served request
+// that was neither a cache hit nor answered by the built-in provider. A stream that broke off counts as served.
 func ViewAttempts(u *ledger.Usage) AttemptsView {
 	n := &u.Attempts.Failed
 	v := AttemptsView{Total: u.Tried(), Failed: FailedView{
@@ -93,8 +93,8 @@ func ViewFigures(a *ledger.Activity) Figures {
 	}
 }
 
-// notNegative sets negative counters to zero. They occur because a late settlement takes back the charge of its
-// reservation, possibly in a later ten-minute span.
+// notNegative sets negative counters to zero. Negative counters occur because a late settlement takes back the charge
+// of its reservation, possibly in a later ten-minute span.
 func notNegative(u *ledger.Usage) {
 	for _, n := range []*uint64{&u.Requests, &u.Expired, &u.Mocked} {
 		if int64(*n) < 0 {
@@ -158,7 +158,7 @@ func UsageGroups(ctx context.Context, cp *kernel.Plane, p *directory.Project, q 
 	}
 }
 
-// merger merges groups that span several pages.
+// merger merges the parts of groups that are split across pages.
 type merger struct {
 	all []ledger.Group
 	at  map[groupID]int

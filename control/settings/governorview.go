@@ -17,7 +17,7 @@ type GovernorView struct {
 	AutoApproveThreshold uint64                 `json:"autoApproveThreshold"`
 	Reversible           bool                   `json:"reversible"`
 	Unchecked            string                 `json:"unchecked"`
-	Rules                map[string]ActionsView `json:"rules"` // by rule or category; only overrides
+	Rules                map[string]ActionsView `json:"rules"` // overrides only, keyed by rule or category
 	Keywords             []keywordsView         `json:"keywords"`
 	Patterns             []patternView          `json:"patterns"`
 	AnswerSchema         *answerSchemaView      `json:"answerSchema"`

@@ -17,7 +17,7 @@ type KeyView struct {
 	Last4       string     `json:"last4"`  // the last characters of the value
 	Status      string     `json:"status"`
 	CreatedAt   string     `json:"createdAt"`   // RFC 3339, UTC, milliseconds
-	LastUsedAt  *string    `json:"lastUsedAt"`  // likewise, as of the latest report; null: never
+	LastUsedAt  *string    `json:"lastUsedAt"`  // likewise, according to the latest report; null: never
 	Models      []string   `json:"models"`      // models and tiers that the key may use; empty: all
 	Permissions []string   `json:"permissions"` // granted permissions
 	Limits      LimitsView `json:"limits"`
@@ -39,7 +39,8 @@ func ViewKey(cp *kernel.Plane, k *directory.Key, lastUsedMs uint64) KeyView {
 	}
 }
 
-// LimitsView contains the limits of a key or a plan. null in a key means the plan's limit, and in a plan no limit.
+// LimitsView contains the limits of a key or a plan. In a key, null means that the plan's limit applies. In a plan,
+// null means that there is no limit.
 type LimitsView struct {
 	RequestsPerSecond *uint64 `json:"requestsPerSecond"`
 	RequestsPerDay    *uint64 `json:"requestsPerDay"`

@@ -11,7 +11,7 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// VersionPolicy gives a changed policy the version of the revision that changed it.
+// VersionPolicy gives a changed policy the number of the project revision that changed it as its version.
 func VersionPolicy(before, after *directory.Project) {
 	old := before.Policy
 	after.Policy.Version = old.Version

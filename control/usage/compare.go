@@ -23,7 +23,7 @@ type comparisonView struct {
 	Candidates   []candidate   `json:"candidates"` // by kind, cheapest first
 }
 
-// trafficView shows what a model did and what its tokens cost at its own current list prices.
+// trafficView shows a model's traffic and what its tokens cost at the model's own current list prices.
 type trafficView struct {
 	Model            string  `json:"model"`
 	Kind             *string `json:"kind"` // null: not in the catalog, so not compared
@@ -39,7 +39,7 @@ type trafficView struct {
 	ListCost *json.RawMessage `json:"listCost"` // null: not in the catalog, or beyond the range of amounts
 }
 
-// kindView is all compared traffic of one kind.
+// kindView is all compared traffic of one kind of model.
 type kindView struct {
 	Kind     string           `json:"kind"`
 	Cost     json.RawMessage  `json:"cost"`
@@ -52,16 +52,16 @@ type candidate struct {
 	Provider string  `json:"provider"`
 	Kind     string  `json:"kind"`
 	Context  *uint64 `json:"context"` // tokens; null: not known
-	Used     bool    `json:"used"`    // it served some of the traffic
+	Used     bool    `json:"used"`    // the candidate served some of the traffic
 	// Cost is null if it is beyond the range of amounts.
 	Cost *json.RawMessage `json:"cost"`
-	// Difference is the cost minus the list cost of the traffic on its current models. If it is negative, the
+	// Difference is the cost minus the list cost of the same traffic on its current models. If it is negative, the
 	// candidate is cheaper.
 	Difference *json.RawMessage `json:"difference"`
 	costPico   money.Pico
 }
 
-// Caveats: what a comparison does not take into account.
+// Caveats describe what a comparison does not take into account.
 const (
 	caveatTokens   = "Models count tokens differently: another model may need more or fewer tokens for the same texts."
 	caveatAnswers  = "Quality differs, and so does the length of answers. Context windows, features, allowed models and credentials are not compared."
@@ -79,7 +79,7 @@ type comparisonQuery struct {
 	candidate        *config.Model // nil: all
 }
 
-// compareCosts is GET …/costs/compare?from=&to=&of=&model=.
+// compareCosts serves GET …/costs/compare?from=&to=&of=&model=.
 func (h *handler) compareCosts(c *kernel.Call) (kernel.Answer, error) {
 	q, err := h.readComparison(c)
 	if err != nil {
@@ -179,7 +179,7 @@ func listCost(m *config.Model, u *modelUse) money.Pico {
 	return flat.Cost(&chat.Usage{Input: u.Prompt, CachedInput: u.PromptCache.Read, CacheWrite: u.PromptCache.Written, Output: u.Completion})
 }
 
-// addCandidates adds the kinds of the traffic and the models that could serve it.
+// addCandidates adds the kinds of models in the traffic, and for each kind the models that could serve it.
 func (v *comparisonView) addCandidates(catalog *config.Config, sums map[string]*kindSum, only *config.Model) {
 	for kind, s := range sums {
 		v.Kinds = append(v.Kinds, kindView{kind, dollars(s.use.CostPico), fitting(s.listPico)})

@@ -17,7 +17,7 @@ func sameJSON(a, b string) bool {
 	return json.Unmarshal([]byte(a), &left) == nil && json.Unmarshal([]byte(b), &right) == nil && reflect.DeepEqual(left, right)
 }
 
-// raw returns a model's row in a list of a response.
+// raw returns the model's row in the given list of a response.
 func (b *costBench) raw(got controltest.Reply, list, model string) string {
 	b.Helper()
 	var rows []json.RawMessage

@@ -9,7 +9,7 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// costsView is a project's costs: what caches saved, how much is estimated, and where the budget is heading.
+// costsView shows a project's costs: what caches saved, how much is estimated, and where the budget is heading.
 type costsView struct {
 	From     string       `json:"from"`
 	To       string       `json:"to"`
@@ -36,29 +36,30 @@ type savedView struct {
 	Cache       json.RawMessage `json:"cache"`
 	PromptCache json.RawMessage `json:"promptCache"` // negative if writes cost more than reads saved
 	Total       json.RawMessage `json:"total"`
-	UnknownHits uint64          `json:"unknownHits"` // hits of models that no provider has served; they do not count as savings
+	UnknownHits uint64          `json:"unknownHits"` // hits of models for which no provider has served a request; they do not count as savings
 }
 
 // flaggedView is the usage that was not measured.
 type flaggedView struct {
-	Estimated  uint64          `json:"estimated"`  // charges whose usage the provider did not report
-	Expired    uint64          `json:"expired"`    // requests charged with their reservation
+	Estimated  uint64          `json:"estimated"`  // charges for requests whose usage the provider did not report
+	Expired    uint64          `json:"expired"`    // requests for which the reservation was charged
 	CostAtMost json.RawMessage `json:"costAtMost"` // dollars; see modelUse.flaggedPico
 }
 
 type modelCosts struct {
 	Model    string           `json:"model"`
 	MeanCost *json.RawMessage `json:"meanCost"` // per served request, rounded up to a picodollar; null: none was served
-	// MeanFrom is the first day of the requests behind the mean. It is the first day of the report, or an earlier day
-	// if the report has no such requests.
+	// MeanFrom is the first day of the requests from which the mean was calculated. It is the first day of the
+	// report, or an earlier day if the report has no such requests.
 	MeanFrom *string `json:"meanFrom"`
 	costFigures
 }
 
-// earlierDays is the number of days before a report in which requests for means are searched for.
+// earlierDays is the number of days before a report in which requests are searched for if the report has none from
+// which to calculate a mean.
 const earlierDays = 90
 
-// mean is the mean cost per served request of a model.
+// mean is a model's mean cost per served request.
 type mean struct {
 	costPico money.Pico
 	served   uint64 // 0: not known
@@ -99,7 +100,7 @@ func (s *savings) view() savedView {
 
 func dollars(amount money.Pico) json.RawMessage { return money.Append(nil, amount, money.Dollar) }
 
-// getCosts is GET …/costs?from=&to=. Like getUsage, it first collects what meters have not reported yet.
+// getCosts serves GET …/costs?from=&to=. Like getUsage, it first makes the meters report their usage.
 func (h *handler) getCosts(c *kernel.Call) (kernel.Answer, error) {
 	q, err := kernel.ReadQuery(c.Request, "", "from", "to")
 	if err != nil {

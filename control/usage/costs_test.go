@@ -47,7 +47,7 @@ func newCostBench(t *testing.T) *costBench {
 	return b
 }
 
-// use reports usage of a key. Each row is the usage of one model.
+// use reports usage of the given key. Each row is the usage of one model.
 func (b *costBench) use(key string, rows ...ledger.Usage) {
 	b.Helper()
 	b.meters++
@@ -60,7 +60,7 @@ func (b *costBench) use(key string, rows ...ledger.Usage) {
 	b.Ask(abi.ClassLedger, strings.TrimPrefix(b.path, kernel.ProjectsPath+"/"), command.Encode())
 }
 
-// shows checks fields of a response. want maps a path such as "totals.saved" to JSON.
+// shows checks fields of a response. want maps a path such as "totals.saved" to the expected JSON.
 func (b *costBench) shows(got controltest.Reply, want map[string]string) {
 	b.Helper()
 	for path, text := range want {
@@ -140,7 +140,7 @@ func TestCostsWithoutUsage(t *testing.T) {
 	})
 }
 
-// Amounts that are too large saturate, like all other sums.
+// Amounts that are too large saturate, like all other sums of amounts.
 func TestCostsThatDoNotFit(t *testing.T) {
 	b := newCostBench(t)
 	b.use(b.live, ledger.Usage{Model: "mid", Requests: 1 << 40, Hits: 1<<40 - 1, Prompt: 1, CostPico: money.Max})

@@ -9,13 +9,13 @@ import (
 	"github.com/postern-ai/postern/control/reports"
 )
 
-// compared holds the rows of one of the windows in a file.
+// compared holds the rows of one of a file's windows.
 type compared struct {
 	window window
 	rows   []reports.UsageRow
 }
 
-// boundNames are the first columns of a table of two ranges.
+// boundNames are the names of the first columns in a table of two ranges.
 var boundNames = []string{"from", "to"}
 
 func withBounds(from, to string, heads [][]string) [][]string {
@@ -63,7 +63,7 @@ func csvOf(by string, parts []compared) []byte {
 	return tableOf(append(boundNames, csvNames(by)...), heads, rows)
 }
 
-// headsOf returns the cells that name the rows.
+// headsOf returns each row's leading cells, which identify the row.
 func headsOf(by string, rows []reports.UsageRow) (heads [][]string) {
 	for i := range rows {
 		r := &rows[i]
@@ -84,7 +84,7 @@ func tableOf(names []string, heads [][]string, rows []reports.UsageRow) []byte {
 	var out bytes.Buffer
 	w := csv.NewWriter(&out)
 	w.UseCRLF = true
-	// Writing to memory does not fail.
+	// Writing to memory cannot fail.
 	_ = w.Write(append(append(names, figureNames...), reports.Causes[:]...))
 	for i := range rows {
 		_ = w.Write(append(heads[i], figureCells(&rows[i].Figures)...))
@@ -93,7 +93,7 @@ func tableOf(names []string, heads [][]string, rows []reports.UsageRow) []byte {
 	return out.Bytes()
 }
 
-// figureNames are the columns with figures. The columns with causes follow them.
+// figureNames are the names of the columns with figures. The columns with causes follow them.
 var figureNames = []string{
 	"requests", "hits", "misses", "failed", "promptTokens", "completionTokens", "cost", "estimated", "expired",
 	"latencyMeanMs", "latencyP50Ms", "latencyP90Ms", "latencyP95Ms", "latencyP99Ms", "timeToFirstTokenMeanMs", "timeToFirstTokenP50Ms",

@@ -96,7 +96,7 @@ func exportDay(ctx context.Context, n *kernel.Run, p *directory.Project, day uin
 	}
 }
 
-// dayEnds holds the requests of a day that were not served, in row order.
+// dayEnds holds groups of a day's requests that were not served, in row order.
 type dayEnds []ledger.Group
 
 // endsOf reads the requests of a day that were not served.
@@ -109,7 +109,7 @@ func endsOf(ctx context.Context, n *kernel.Run, p *directory.Project, q ledger.Q
 	return ends, err
 }
 
-// take removes and returns the ends of a group's key and model.
+// take removes and returns the ends that belong to a group's key and model.
 func (d *dayEnds) take(g *ledger.Group) (e ledger.Endings) {
 	for i := range *d {
 		if o := &(*d)[i]; o.KeyID == g.KeyID && o.Usage.Model == g.Usage.Model {
@@ -121,7 +121,7 @@ func (d *dayEnds) take(g *ledger.Group) (e ledger.Endings) {
 	return e
 }
 
-// without returns groups for the keys and models that have ends but are not in usage.
+// without returns groups for the keys and models that have ends but no usage.
 func (d *dayEnds) without(usage []ledger.Group) (rest []ledger.Group) {
 	for _, g := range *d {
 		if !slices.ContainsFunc(usage, func(u ledger.Group) bool { return u.KeyID == g.KeyID && u.Usage.Model == g.Usage.Model }) {

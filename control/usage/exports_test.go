@@ -15,7 +15,7 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-// exportBench is a bench with exports and a project that is five days old and has usage.
+// exportBench returns a bench with exports, and a project that is five days old and has usage.
 func exportBench(t *testing.T) (b *controltest.Bench, id string, kept *controltest.Exports) {
 	b = controltest.New(t)
 	b.Memory.Reducers = true
@@ -54,7 +54,7 @@ func TestExportsOfClosedDays(t *testing.T) {
 	if want := line("key_a", "m-a", 1, "001") + line("key_a", "m-b", 2, "002") + line("key_b", "m-a", 3, "003"); kept.Files[name(4)] != want {
 		t.Errorf("got %s\nwant %s", kept.Files[name(4)], want)
 	}
-	for range 2 { // repeated runs do not export anything again
+	for range 2 { // repeated runs must not export anything again
 		if err := b.Hourly(); err != nil || len(kept.Order) != 3 {
 			t.Errorf("%v %q", err, kept.Order)
 		}
@@ -125,7 +125,8 @@ func TestExportsOfLongAgo(t *testing.T) {
 	}
 }
 
-// Totals are kept for 400 days; those by ten minutes for today and the eighteen days before, then one for each day.
+// Daily usage is kept for 400 days. Ten-minute rows are kept for today and the eighteen days before, and are then
+// merged into one row per day.
 func TestOldUsageIsPruned(t *testing.T) {
 	b := controltest.New(t)
 	b.Memory.Reducers = true
@@ -135,7 +136,7 @@ func TestOldUsageIsPruned(t *testing.T) {
 	for _, ago := range []uint64{0, 8, 9, 10, 399, 400, 401, 500} {
 		all = append(all, controltest.Booked{Day: controltest.Today - ago, Hour: 5, Key: "key_a", Model: "m", Requests: 1, Pico: 1})
 	}
-	for i := range uint64(1200) { // more than one step can remove
+	for i := range uint64(1200) { // more rows than one step can remove
 		all = append(all, controltest.Booked{Day: controltest.Today - 401, Hour: i % 24, Key: "key_a", Model: fmt.Sprint("m", i), Requests: 1, Pico: 1})
 	}
 	b.Absorb(path, all)

@@ -12,7 +12,7 @@ import (
 	"github.com/postern-ai/postern/core/fault"
 )
 
-// foundView is the request that was found, or how far the search has got.
+// foundView has the request that was found, or tells how far the search has got.
 type foundView struct {
 	Request  *reports.RequestView `json:"request"`
 	Project  *projectView         `json:"project"`
@@ -20,21 +20,21 @@ type foundView struct {
 	Next     *string              `json:"next"`     // cursor for after; null: found or everything searched
 }
 
-// projectView says which project a found request belongs to.
+// projectView identifies the project to which a found request belongs.
 type projectView struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
 }
 
-// Limits for one call of findRequest, because an invocation on the platform may make 50 subrequests.
+// Limits for one call of findRequest, because an invocation on the platform's free plan may make only 50 subrequests.
 const (
 	findCalls    = 36
-	leastCalls   = 3 // one lists projects, and two search one of them
+	leastCalls   = 3 // one call lists projects, and two calls search one project
 	findProjects = 32
 )
 
-// findRequest is GET /api/admin/requests/{request}?after=. It searches the projects, oldest first, with a limited
-// number of calls. It returns the request or the cursor from which to continue.
+// findRequest serves GET /api/admin/requests/{request}?after=. It searches the projects, oldest first, with a limited
+// number of calls. It returns the request, or the cursor with which to continue.
 func (h *handler) findRequest(c *kernel.Call) (kernel.Answer, error) {
 	q, err := kernel.ReadQuery(c.Request, "at_")
 	if err != nil {
@@ -85,7 +85,8 @@ func (h *handler) findIn(c *kernel.Call, projects []directory.Document, at *sear
 	return nil, nil
 }
 
-// search says how far the search for a request has got: after a project, at a place in the next one.
+// search records how far the search for a request has got: which project was searched last, and the place reached in
+// the next project's list.
 type search struct {
 	after    string // a project's ID; empty: none
 	searched uint64

@@ -12,16 +12,16 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// forecastDays is the maximum number of full days that a forecast is based on. It is a week, so each weekday counts
-// once.
+// forecastDays is the maximum number of full days that a forecast is based on. It is a week, so that each weekday
+// counts once.
 const forecastDays = 7
 
-// forecastView is a forecast for the budget's current period. It adds the mean of the last full days, for the time
-// left, to the spend so far.
+// forecastView is a forecast for the budget's current period. It assumes that the spend continues at the mean rate of
+// the last full days until the end of the period.
 type forecastView struct {
-	Days      uint64           `json:"days"`      // full days in the mean; 0: none yet, so there is no forecast
+	Days      uint64           `json:"days"`      // full days from which the mean was calculated; 0: there is no forecast yet
 	DailyMean *json.RawMessage `json:"dailyMean"` // dollars
-	Spend     *json.RawMessage `json:"spend"`     // dollars by the end of the period if the budget did not stop requests
+	Spend     *json.RawMessage `json:"spend"`     // dollars by the end of the period, as if the budget did not stop requests
 	RunsOut   *string          `json:"runsOut"`   // day on which the budget is used up; null: not in this period
 }
 
@@ -41,7 +41,7 @@ func (h *handler) forecast(ctx context.Context, p *directory.Project, r *ledger.
 	return viewForecast(r, now, max(0, spent), today-first), err
 }
 
-// viewForecast extrapolates the spend of some full days to the end of the budget's period.
+// viewForecast extrapolates the spend of the last full days to the end of the budget's period.
 func viewForecast(r *ledger.ReportReply, nowMs uint64, spent money.Pico, days uint64) (v forecastView) {
 	v.Days = days
 	left := max(0, r.BudgetPico-r.UsedPico)

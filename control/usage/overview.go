@@ -14,8 +14,8 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// overviewRanges are the ranges of an overview. They consist of whole hours, including the current one, or whole UTC
-// days, including today.
+// overviewRanges are the ranges of an overview. A range consists of whole hours, including the current one, or of
+// whole UTC days, including today.
 var overviewRanges = []string{word2Hours, wordDay, wordWeek, word30Days, word90Days, wordMonth}
 
 const (
@@ -38,11 +38,11 @@ type overview struct {
 	status map[string]*ledger.Summary
 	// projects are sorted by ID.
 	projects []directory.Project
-	// unknown is the activity without a known key.
+	// unknown is the activity of requests without a known key.
 	unknown ledger.Activity
 }
 
-// activities holds the contents of all pages of an overview.
+// activities holds the contents of all pages of an overview query.
 type activities struct {
 	projects map[string]*ledger.ProjectActivity
 	steps    map[uint64]*ledger.Usage
@@ -53,8 +53,8 @@ type activities struct {
 
 type keyOf struct{ project, key string }
 
-// getOverview is GET /api/admin/overview?range=&from=&to=&format=&compare=. It reads what the projects have reported
-// but does not call any of them.
+// getOverview serves GET /api/admin/overview?range=&from=&to=&format=&compare=. It reads what the projects' ledgers
+// have reported but does not call any of the ledgers.
 func (h *handler) getOverview(c *kernel.Call) (kernel.Answer, error) {
 	q, err := kernel.ReadQuery(c.Request, "", "range", "from", "to", "format", "compare")
 	if err != nil {
@@ -133,14 +133,15 @@ func (h *handler) readOverview(ctx context.Context, word string, hours ledger.Ov
 	return o, kernel.Parallel(reads, func(read func() error) error { return read() })
 }
 
-// hoursBefore returns the range of the same length before the overview's own.
+// hoursBefore returns the range of the same length that precedes the overview's range.
 func (o *overview) hoursBefore() ledger.OverviewQuery {
 	q := o.hours
 	q.First, q.End = o.hours.First-(o.hours.End-o.hours.First), o.hours.First
 	return q
 }
 
-// maxOverviewPages limits the calls for one range, because an invocation on the platform may make 50.
+// maxOverviewPages limits the calls for one range, because an invocation on the platform's free plan may make only
+// 50.
 const maxOverviewPages = 16
 
 var tooManySummaries = fault.Detail{Field: "range", Message: "covers too many days for the number of projects; choose a shorter range"}
@@ -185,7 +186,7 @@ func (a *activities) add(page *ledger.OverviewReply) {
 	}
 }
 
-// in returns the sum for a key and adds it if necessary.
+// in returns the sum for the given key. If there is none, it adds an empty one.
 func in[K comparable, T any](sums map[K]*T, key K) *T {
 	if sums[key] == nil {
 		sums[key] = new(T)
@@ -239,7 +240,7 @@ func (h *handler) allProjects(ctx context.Context) (all []directory.Project, err
 	}
 }
 
-// unknown returns the activity in a range that has no known key and thus no project.
+// unknown returns the activity in a range of requests that have no known key and thus no project.
 func (h *handler) unknown(ctx context.Context, q ledger.OverviewQuery) (total ledger.Activity, err error) {
 	found, err := reports.Activity(ctx, h.Plane, &reports.Root, ledger.ActivityQuery{
 		First: q.First * ledger.HourSpans, End: q.End * ledger.HourSpans, By: ledger.ActivityByStep, Step: ledger.DaySpans,

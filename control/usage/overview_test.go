@@ -114,8 +114,8 @@ func TestOverview(t *testing.T) {
 	}
 }
 
-// TestOverviewStatus checks the state strip: budgets, a failing provider, requests without a known key, and what
-// remains of a removed project.
+// TestOverviewStatus checks the figures of the state strip: budgets, a failing provider, requests without a known
+// key, and the activity that remains of a removed project.
 func TestOverviewStatus(t *testing.T) {
 	b := controltest.New(t)
 	b.Memory.Reducers = true

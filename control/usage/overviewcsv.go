@@ -7,8 +7,8 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// overviewCSV returns a table of all projects. If it includes the previous range, each row begins with the bounds of
-// its range.
+// overviewCSV returns a table of all projects in CSV. If it includes the previous range, each row begins with the
+// bounds of its range.
 func (h *handler) overviewCSV(o *overview, compare bool) []byte {
 	names := []string{"projectId", "project", "budget", "budgetUsed", "forecast"}
 	heads, rows := h.overviewRows(o, o.found)

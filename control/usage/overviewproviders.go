@@ -7,7 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// overviewProviders is a provider with the attempts at its models.
+// overviewProviders is a provider with the attempts to call its models.
 type overviewProviders struct {
 	Provider         string                 `json:"provider"`
 	State            string                 `json:"state"`
@@ -19,7 +19,7 @@ type overviewProviders struct {
 	TimeToFirstToken *reports.DurationsView `json:"timeToFirstToken"`
 }
 
-// recentAttempts counts the attempts of all instances in the last ten to twenty minutes.
+// recentAttempts counts the attempts that all instances made in the last ten to twenty minutes.
 type recentAttempts struct {
 	Attempts uint64 `json:"attempts"`
 	Failed   uint64 `json:"failed"`
@@ -33,8 +33,8 @@ const (
 	stateIdle    = "idle" // no recent attempts
 )
 
-// leastFailed is the minimum number of failed recent attempts for a provider to count as failing. In addition, more
-// than half of the attempts must have failed.
+// leastFailed is the minimum number of recent attempts that must have failed for a provider to count as failing. In
+// addition, more than half of the recent attempts must have failed.
 const leastFailed = 3
 
 func (r *recentAttempts) state() string {

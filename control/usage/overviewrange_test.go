@@ -13,7 +13,7 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-// readTable reads a table into rows that are keyed by column.
+// readTable downloads a table and returns its rows, keyed by the names of the columns.
 func readTable(b *controltest.Bench, path string) (rows []map[string]string) {
 	b.Helper()
 	records, err := csv.NewReader(strings.NewReader(download(b, path).String())).ReadAll()
@@ -47,7 +47,7 @@ func twoHours(t *testing.T) (b *controltest.Bench, path string, hour uint64) {
 	return b, path, hour
 }
 
-// TestOverviewOfHours checks the two-hour range and times, which are rounded outward to hours.
+// TestOverviewOfHours checks the two-hour range, and custom ranges with times, which are rounded outward to hours.
 func TestOverviewOfHours(t *testing.T) {
 	b, _, hour := twoHours(t)
 	at := func(hour uint64) string { return kernel.Timestamp(hour * calendar.HourMs) }

@@ -33,7 +33,7 @@ type overviewView struct {
 	Providers []overviewProviders `json:"providers"` // of the catalog
 }
 
-// overviewStatus is what operators look at first.
+// overviewStatus has the figures that operators look at first.
 type overviewStatus struct {
 	FailingProviders []failingProvider `json:"failingProviders"`
 	BudgetsOver80    uint64            `json:"budgetsOver80"`
@@ -49,7 +49,7 @@ type failingProvider struct {
 	recentAttempts
 }
 
-// refusalsView compares the current hour so far with the previous one.
+// refusalsView compares the refusals of the current hour so far with those of the previous hour.
 type refusalsView struct {
 	LastHour   uint64 `json:"lastHour"`
 	HourBefore uint64 `json:"hourBefore"`
@@ -70,7 +70,7 @@ type stepView struct {
 	Cost     json.RawMessage `json:"cost"`
 }
 
-// projectFigures is a project with its figures. A removed project has no name and no budget.
+// projectFigures is a project with its figures. A removed project has neither a name nor a budget.
 type projectFigures struct {
 	ProjectID      string           `json:"projectId"`
 	Name           *string          `json:"name"`
@@ -101,7 +101,7 @@ type keyFigures struct {
 	Cost        json.RawMessage `json:"cost"`
 }
 
-// Numbers of keys and models that an overview lists.
+// Maximum numbers of keys and models that an overview lists.
 const (
 	topKeys   = 10
 	topModels = 20
@@ -130,7 +130,7 @@ func (h *handler) viewOverview(ctx context.Context, o *overview) *overviewView {
 	return v
 }
 
-// all returns the projects, followed by removed ones that have activity.
+// all returns the projects, followed by removed projects that have activity.
 func (o *overview) all(of *activities) []directory.Project {
 	known := map[string]bool{}
 	for i := range o.projects {
@@ -197,8 +197,8 @@ func (h *handler) viewStatus(o *overview, providers []overviewProviders) (v over
 	return v
 }
 
-// withoutKey returns the requests that no project counts. unknownKeys were refused because of their key or because of
-// too many wrong keys. unassigned are all others.
+// withoutKey returns the number of requests that no project counts. unknownKeys is the number of requests that were
+// refused because of their key or because of too many wrong keys. unassigned is the number of all others.
 func (o *overview) withoutKey() (unknownKeys, unassigned uint64) {
 	n := o.unknown.Usage.Outcomes()
 	unknownKeys = o.unknown.Usage.Ends.By[ledger.EndUnauthorized] + o.unknown.Usage.Ends.By[ledger.EndLimited]

@@ -8,16 +8,17 @@ import (
 )
 
 // pairEnds sorts minutes and corrects requests that were counted twice. A request that was not served may have two
-// reports: its usage, and a mark that the usage counts it. If they arrive in different minutes, both minutes would
-// count the request, so its mark moves to the minute of the usage. The causes stay where they are.
+// reports: its usage, and its end with a mark that the usage already counts the request. If the two arrive in
+// different minutes, both minutes would count the request, so the mark is moved to the minute of the usage. The
+// causes are not moved.
 func pairEnds(minutes []ledger.ActivityGroup) {
 	slices.SortFunc(minutes, func(a, b ledger.ActivityGroup) int { return cmp.Compare(a.Minute, b.Minute) })
 	pair(minutes, func(u *ledger.Usage) (counted, marked *uint64) { return &u.Requests, &u.Ends.Served })
 	pair(minutes, func(u *ledger.Usage) (counted, marked *uint64) { return &u.Failed, &u.Ends.Failed })
 }
 
-// pair gives each minute at most as many marks as it has counted requests. It first uses marks of the same and
-// earlier minutes, then marks of later ones.
+// pair gives each minute at most as many marks as it has counted requests. It first uses marks of the same minute and
+// earlier ones, and then marks of later minutes.
 func pair(minutes []ledger.ActivityGroup, of func(*ledger.Usage) (counted, marked *uint64)) {
 	open := uint64(0)
 	for i := range minutes {

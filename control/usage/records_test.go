@@ -12,7 +12,7 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-// unserved returns the n-th request in a test that was not served.
+// unserved returns the n-th of a test's requests that were not served.
 func unserved(n uint64) ledger.Record {
 	return ledger.Record{
 		AtMs: 1_795_248_000_000 + n, ID: fmt.Sprintf("req_f%031x", n), End: []ledger.End{ledger.EndLimited, ledger.EndTimeout, ledger.EndLeft}[n%3],
@@ -73,7 +73,7 @@ func TestOutcomeAndCauseFilters(t *testing.T) {
 	}
 }
 
-// A failed stream has its time to first token in the same field as served ones, and also in its diagnosis.
+// A failed stream has its time to first token in the same field as served streams, and also in its diagnosis.
 func TestFirstTokenOfFailedStreams(t *testing.T) {
 	b := controltest.New(t)
 	b.Memory.Reducers = true
@@ -92,8 +92,8 @@ func TestFirstTokenOfFailedStreams(t *testing.T) {
 	}
 }
 
-// TestFindRequest searches for requests in the first, the last and another one of many projects. A page makes at most
-// 40 calls.
+// TestFindRequest searches for requests in the first, in the last and in another one of many projects. A page makes
+// at most 40 calls.
 func TestFindRequest(t *testing.T) {
 	b := controltest.New(t)
 	b.Memory.Reducers = true
@@ -101,7 +101,7 @@ func TestFindRequest(t *testing.T) {
 	for range 80 {
 		paths = append(paths, b.Project())
 	}
-	slices.Sort(paths) // projects created in the same millisecond are in any order
+	slices.Sort(paths) // the order of projects that were created in the same millisecond is random
 	tell(b, paths[0], 0, 3)
 	tell(b, paths[79], 3, 6)
 	recall(b, paths[40], [][]ledger.Request{{remembered(4)}})
@@ -164,7 +164,7 @@ func TestEveryCauseHasAName(t *testing.T) {
 }
 
 // TestProviderTextIsForOwners checks that owners see the provider's message in the list and in the search. Viewers do
-// not see it, and exports never contain it.
+// not see the message, and exports never contain it.
 func TestProviderTextIsForOwners(t *testing.T) {
 	b := controltest.New(t)
 	b.Memory.Reducers, b.Viewer = true, controltest.ViewerToken

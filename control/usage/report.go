@@ -7,7 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// report contains the rows of a window and their sum.
+// report contains the rows of a window and their total.
 type report struct {
 	rows  []reports.UsageRow
 	total ledger.Activity
@@ -116,7 +116,7 @@ func groupsOf(found []ledger.ActivityGroup) (groups []ledger.Group, all []ledger
 }
 
 // byProvider adds up the usage of models by provider. Models that are no longer in the catalog are counted under an
-// empty name.
+// empty provider name.
 func (h *handler) byProvider(r *report, models []ledger.Group, all []ledger.Activity) {
 	var names []string
 	sums := map[string]*ledger.Activity{}

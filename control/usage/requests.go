@@ -16,10 +16,10 @@ import (
 
 var statusWords = []string{"2xx", "4xx", "5xx"}
 
-// listRequests is GET
-// …/requests?limit=&after=&from=&to=&request=&key=&model=&provider=&status=&outcome=&cause=&cache=, newest first. It
-// lists served requests, of which the ledger has a sample, and requests that were not served. A page consists of
-// whole batches and chunks, so it may contain slightly more requests than limit.
+// listRequests serves GET
+// …/requests?limit=&after=&from=&to=&request=&key=&model=&provider=&status=&outcome=&cause=&cache=, which lists
+// requests, newest first. The list contains served requests, of which the ledger has a sample, and requests that were
+// not served. A page consists of whole batches and chunks, so it may contain slightly more requests than limit.
 func (h *handler) listRequests(c *kernel.Call) (kernel.Answer, error) {
 	q, err := kernel.ReadQuery(c.Request, reports.BatchPrefix, "from", "to", "request", "key", "model", "provider", "status", "outcome", "cause", "cache")
 	if err != nil {
@@ -68,15 +68,15 @@ func (h *handler) readFilter(q *kernel.Query) reports.RequestFilter {
 }
 
 // lateMs is the usual maximum time between the beginning of a request and its report. It allows for long requests and
-// late reports. After an outage of the ledger, some reports are even later. They do not end a list, because other
-// reports surround them.
+// late reports. After an outage of the ledger, some reports are even later. They do not end a list early, because
+// they are read together with other reports.
 const lateMs = calendar.HourMs
 
 // maxReads is the maximum number of ledger calls per page.
 const maxReads = 8
 
-// place is where a page of the list begins: before a batch, and before a chunk of records. 0 means the newest one,
-// and 1 the end.
+// place is where a page of the list begins: before the batch and the chunk of records with these numbers. 0 means
+// that the page begins with the newest one, and 1 that none is left.
 type place struct{ batch, chunk uint64 }
 
 // readPlaceOf reads the parameter "after".
@@ -111,7 +111,8 @@ func (at place) cursor() string {
 	return reports.BatchPrefix + strconv.FormatUint(at.batch, 10) + "x" + strconv.FormatUint(at.chunk, 10)
 }
 
-// merge reads the batches of served requests and the chunks of others, always taking the newer one.
+// merge reads the batches of served requests and the chunks of other requests. It always takes the newer of the next
+// batch and the next chunk.
 type merge struct {
 	ctx     context.Context
 	handler *handler
@@ -120,10 +121,10 @@ type merge struct {
 	batches []ledger.RequestBatch
 	chunks  []ledger.Chunk
 	calls   int // that remain
-	// passedMs is a time before the range. When everything in one read is older, the rest of the list is outside the
-	// range.
+	// passedMs is a time before the range. If everything that one call returns is older, the rest of the list is
+	// outside the range.
 	passedMs uint64
-	// lastBatches and lastChunks mean that there are none after the ones that were read.
+	// lastBatches and lastChunks report whether the last batches or chunks have been read.
 	lastBatches, lastChunks bool
 }
 
@@ -159,7 +160,7 @@ func (m *merge) batchIsNewer() bool {
 	return len(chunk) == 0 || len(batch) > 0 && batch[len(batch)-1].AtMs >= chunk[len(chunk)-1].AtMs
 }
 
-// fill reads more batches or chunks if there are none left of them. It returns false if nothing follows or no calls
+// fill reads more batches if none are left, and likewise more chunks. It returns false if nothing follows or no calls
 // remain.
 func (m *merge) fill() (ok bool, err error) {
 	if len(m.batches) == 0 && m.place.batch != 1 {
@@ -200,7 +201,7 @@ func (m *merge) readBatches() ([]ledger.RequestBatch, error) {
 	return batches, err
 }
 
-// chunksAtOnce is the number of chunks that one call reads, which is about a megabyte.
+// chunksAtOnce is the number of chunks that one call reads. Together, they have about a megabyte.
 const chunksAtOnce = 64
 
 func (m *merge) readChunks() ([]ledger.Chunk, error) {

@@ -17,7 +17,7 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-// recall stores batches of requests in the ledger, taking turns between three meters.
+// recall stores batches of requests in the ledger, alternating among three meters.
 func recall(b *controltest.Bench, path string, batches [][]ledger.Request) {
 	b.Helper()
 	for i, batch := range batches {
@@ -151,7 +151,7 @@ func TestRequestFilters(t *testing.T) {
 	})
 }
 
-// rejectedQueries checks which parameters of queries are rejected. nil means none.
+// rejectedQueries checks which parameters of each query are rejected. nil means that the query is accepted.
 func rejectedQueries(b *controltest.Bench, path string, queries map[string][]string) {
 	b.Helper()
 	for query, want := range queries {
@@ -187,7 +187,7 @@ func TestOneRequest(t *testing.T) {
 	}
 }
 
-// Requests that a meter has not reported yet are listed. For a busy key, these are the newest 32.
+// Requests that a meter has not reported yet are listed. For a busy key, only the newest 32 are listed.
 func TestUnreportedRequestsAreListed(t *testing.T) {
 	b := controltest.New(t)
 	b.Memory.Reducers = true

@@ -23,8 +23,9 @@ type traffic struct {
 // modelUse is the usage of a model, or of a key and a model.
 type modelUse struct {
 	ledger.Usage
-	// flaggedPico is the cost of all days, keys and models with an estimated or expired charge. At most this much of
-	// the cost was not measured. Usage does not contain the cost of a single charge.
+	// flaggedPico is the sum of the costs of all combinations of day, key and model that have an estimated or expired
+	// charge. At most this much of the cost was not measured. The exact amount is unknown, because Usage does not
+	// contain the cost of a single charge.
 	flaggedPico money.Pico
 }
 
@@ -36,7 +37,7 @@ func (m *modelUse) plus(o *modelUse) {
 // served returns the number of requests that a provider answered or that were never settled.
 func (m *modelUse) served() uint64 { return m.Requests - min(m.Requests, m.Hits) }
 
-// used reports whether the usage contains more than failures without a cost.
+// used reports whether the usage contains anything other than failures without a cost.
 func (m *modelUse) used() bool { return m.Requests+m.Prompt+m.Completion > 0 || m.CostPico != 0 }
 
 type useID struct{ key, model string }
@@ -69,8 +70,8 @@ func (h *handler) readTraffic(ctx context.Context, p *directory.Project, first, 
 	return t, nil
 }
 
-// readUses reads the usage of each key and model. It adds up the pages one by one, because one row per day would take
-// too much memory for long ranges.
+// readUses reads the usage of each key and model. It adds up the pages one by one, because keeping one row per day
+// would take too much memory for long ranges.
 func (h *handler) readUses(ctx context.Context, p *directory.Project, first, end uint64) (map[useID]*modelUse, error) {
 	uses := map[useID]*modelUse{}
 	query := ledger.Query{FirstDay: first, EndDay: end, By: ledger.ByDetail}
@@ -105,7 +106,7 @@ func addGroup(uses map[useID]*modelUse, g *ledger.Group) {
 }
 
 // mockedKeys returns the development keys in the usage. It looks up only keys without a cost. A deleted key counts as
-// one if it has free tokens of a model that has a price.
+// a development key if it used tokens free of charge of a model that has a price.
 func (h *handler) mockedKeys(ctx context.Context, p *directory.Project, uses map[useID]*modelUse) (map[string]bool, error) {
 	mocked, cost := map[string]bool{}, map[string]money.Pico{}
 	for id, use := range uses {

@@ -19,7 +19,7 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// handler has the endpoints.
+// handler implements the endpoints.
 type handler struct{ *kernel.Plane }
 
 // Routes returns the endpoints for a project's usage, costs and recent requests.
@@ -54,7 +54,7 @@ type comparedView struct {
 	Rows   []reports.UsageRow `json:"rows"`
 }
 
-// budgetView is the budget in its current period, regardless of the requested range.
+// budgetView is the state of the budget in its current period, regardless of the requested range.
 type budgetView struct {
 	Limit     json.RawMessage `json:"limit"`
 	Used      json.RawMessage `json:"used"`
@@ -65,12 +65,12 @@ type budgetView struct {
 }
 
 const (
-	groupDay, groupHour, groupMinute, groupTime = "day", "hour", "minute", "time" // time: the step that fits the range
+	groupDay, groupHour, groupMinute, groupTime = "day", "hour", "minute", "time" // "time" means the step that fits the range
 	groupModel, groupKey, groupProvider         = "model", "key", "provider"
 	groupAll                                    = "all"
 )
 
-// groupingWords are the API's names for groupings, in the same order.
+// groupingWords are the API's names for the ledger's groupings, in the same order.
 var (
 	groupingWords = []string{groupDay, groupHour, groupModel, groupKey, groupAll, groupMinute, groupProvider, groupTime}
 	groupings     = []ledger.Grouping{ledger.ByDay, ledger.ByHour, ledger.ByModel, ledger.ByKey, ledger.ByDetail, 0, ledger.ByModel, 0}
@@ -84,8 +84,8 @@ const (
 
 var modelTooLong = "must be a model name of at most " + strconv.Itoa(kernel.MaxQueryText) + " characters"
 
-// getUsage is GET …/usage?range=&from=&to=&by=&key=&model=&compare=&format=. It flushes all meters first, so its totals match
-// GET /api/usage.
+// getUsage serves GET …/usage?range=&from=&to=&by=&key=&model=&compare=&format=. It flushes all meters first, so its
+// totals match those of GET /api/usage.
 func (h *handler) getUsage(c *kernel.Call) (kernel.Answer, error) {
 	q, err := h.readUsage(c.Request)
 	if err != nil {
@@ -120,7 +120,7 @@ func (h *handler) getUsage(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.OK(view), nil
 }
 
-// collect reads the project and makes its meters report what they have not reported yet.
+// collect reads the project and makes its meters report all usage that they have not reported yet.
 func (h *handler) collect(c *kernel.Call) (p directory.Project, report ledger.ReportReply, err error) {
 	if p, err = h.Store.Project(c, c.Project); err == nil {
 		report, err = reports.FlushMeters(c, h.Plane, &p)
@@ -187,7 +187,7 @@ func checkSpans(q *kernel.Query, u *usageQuery) {
 	}
 }
 
-// readDays decodes the first day of a report and the day after the last. The default is the current month.
+// readDays decodes the first day of a report and the day after its last day. The default is the current month.
 func (h *handler) readDays(q *kernel.Query) (first, end uint64, valid bool) {
 	first, end = calendar.Monthly.Bounds(calendar.Day(h.NowMs()))
 	first, end = readDay(q, "from", first), readDay(q, "to", end-1)+1
@@ -242,7 +242,8 @@ func viewBudget(r *ledger.ReportReply, p *directory.Project) budgetView {
 // maxNamed is the maximum number of key names that one response looks up.
 const maxNamed = 100
 
-// nameKeys sorts rows by number of requests and adds the names of the most used keys. Deleted keys have no name.
+// nameKeys sorts rows by number of requests and adds the key names to the first ones, up to maxNamed. Deleted keys
+// have no name.
 func (h *handler) nameKeys(ctx context.Context, p *directory.Project, rows []reports.UsageRow) {
 	kernel.SortBy(rows, func(a, b *reports.UsageRow) int { return int(b.Requests) - int(a.Requests) })
 	named := rows[:min(len(rows), maxNamed)]
@@ -272,7 +273,7 @@ func (h *handler) download(c *kernel.Call, q *usageQuery, p *directory.Project, 
 	return kernel.OK(kernel.File{ContentType: "application/x-ndjson", Data: text}), err
 }
 
-// fileText returns a date or a time in the form for file names.
+// fileText returns a date or a time in a form that is suitable for file names.
 func fileText(at string) string {
 	return strings.NewReplacer(":", "", ".000", "").Replace(at)
 }
@@ -285,7 +286,7 @@ type usageQuery struct {
 	compare    bool
 }
 
-// grouping returns the grouping for the rows by day.
+// grouping returns the ledger's grouping for the rows by day.
 func (q *usageQuery) grouping() ledger.Grouping {
 	return kernel.Translate(q.by, groupingWords, groupings)
 }

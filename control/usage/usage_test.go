@@ -36,7 +36,7 @@ func usageBench(t *testing.T) (b *controltest.Bench, path string, all []controlt
 	return b, path, all
 }
 
-// sumUp computes the expected totals of each group. The result is keyed by the group's name.
+// sumUp computes the expected totals of each group, keyed by the name of the group.
 func sumUp(all []controltest.Booked, wanted func(*controltest.Booked) bool, group func(*controltest.Booked) string) map[string]string {
 	requests, pico, cached := map[string]uint64{}, map[string]uint64{}, map[string]ledger.PromptCache{}
 	for i := range all {
@@ -129,7 +129,7 @@ func TestUsageIsInOrder(t *testing.T) {
 	}
 }
 
-// Results that span more than one page are combined.
+// Results of more than one page are combined.
 func TestUsageOfSeveralPages(t *testing.T) {
 	b := controltest.New(t)
 	b.Memory.Reducers = true
@@ -222,7 +222,7 @@ func TestUsageAsCSV(t *testing.T) {
 	}
 }
 
-// No cell begins like a formula, whatever a key or model is called.
+// No cell begins like a formula, whatever the name of a key or model is.
 func TestCSVEscapesFormulas(t *testing.T) {
 	b := controltest.New(t)
 	b.Memory.Reducers = true

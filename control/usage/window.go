@@ -25,7 +25,8 @@ const (
 	maxSpans       = ledger.KeepHourDays * ledger.DaySpans
 )
 
-// windowOf returns a range that ends now. "1h" covers up to 70 minutes, so it never covers less than an hour.
+// windowOf returns the window of a range that ends now. "1h" covers up to 70 minutes, so it never covers less than an
+// hour.
 func windowOf(word string, nowMs uint64) window {
 	today, end := calendar.Day(nowMs), nowMs/ledger.SpanMs+1
 	switch word {
@@ -84,7 +85,7 @@ func (w window) step() string {
 	return groupHour
 }
 
-// readWindow reads range, or from and to, which are dates, both inclusive, or times. The default is the current
+// readWindow reads range, or from and to. These are dates, both inclusive, or times. The default is the current
 // month.
 func (h *handler) readWindow(q *kernel.Query) (w window, valid bool) {
 	word, from, to := q.Choice("range", rangeWords), q.Values.Get("from"), q.Values.Get("to")

@@ -30,7 +30,7 @@ func windowBench(t *testing.T) (b *controltest.Bench, path string, now time.Time
 	return b, path, now
 }
 
-// serveAt reports n requests that are served now, and as many that are refused.
+// serveAt reports n requests that were served at the current time, and as many that were refused.
 func serveAt(b *controltest.Bench, path string, n uint64, key, model string, ms uint64) {
 	b.Helper()
 	at, id := uint64(b.Now.UnixMilli()), path[strings.LastIndex(path, "/")+1:]
@@ -76,8 +76,7 @@ func readWindow(b *controltest.Bench, path, query string) (w windowReport) {
 	return w
 }
 
-// TestRanges checks which requests each range contains with different groupings, and which ones the previous range
-// contains.
+// TestRanges checks which requests each range and its previous range contain, with different groupings.
 func TestRanges(t *testing.T) {
 	b, path, now := windowBench(t)
 	for _, c := range []struct {
@@ -118,7 +117,8 @@ func TestRanges(t *testing.T) {
 	}
 }
 
-// TestPercentiles checks that percentiles agree between ranges of hours and of days and are accurate to 5 %.
+// TestPercentiles checks that ranges of hours and of days have the same percentiles, and that these are accurate to 5
+// %.
 func TestPercentiles(t *testing.T) {
 	b, path, _ := windowBench(t)
 	b.Now = b.Now.Add(time.Minute)
@@ -149,7 +149,7 @@ func TestRangesThatAreRefused(t *testing.T) {
 	} {
 		status := 400
 		if field == "" {
-			status = 200 // the ten-minute span that contains it
+			status = 200 // accepted: the range is the ten-minute span that contains the time
 		}
 		got := b.Must(status, "GET", path+"/usage?"+query, "")
 		if field != "" && !strings.Contains(got.Body.String(), `"field":"`+field+`"`) {

@@ -16,13 +16,13 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// Limits for one page of all projects' violations. An invocation on the platform may make 50 subrequests. After
-// listing the projects and calling each of them once, enough calls remain to read all KeepViolations rows of one
-// project, because a call reads 500 rows.
+// Limits for one page of all projects' violations. An invocation on the platform's free plan may make only 50
+// subrequests. After listing the projects and calling each of them once, enough calls remain to read all
+// KeepViolations rows of one project, because a call reads 500 rows.
 const (
 	pageCalls      = 36
 	projectsAtOnce = 12
-	enoughFound    = 500 // number of violations at which no more projects are added
+	enoughFound    = 500 // with this many violations on a page, no more projects are added
 )
 
 // allView is a page of the violations of all projects.
@@ -34,7 +34,7 @@ type allView struct {
 	Next       *string           `json:"next"`     // cursor for after; null: all projects were searched
 }
 
-// search says how far the projects have been searched, and holds the page so far.
+// search records how far the projects have been searched, and holds the page so far.
 type search struct {
 	command ledger.Violations // for each project
 	after   string            // ID of the last project that was searched; empty: none
@@ -43,14 +43,15 @@ type search struct {
 	page    allView
 }
 
-// allRoute is the endpoint that lists the violations of all projects.
+// allRoute returns the endpoint that lists the violations of all projects.
 func (h *handler) allRoute() kernel.Route {
 	return kernel.Route{Method: http.MethodGet, Path: "/api/admin/violations", For: kernel.Operators, Operation: "listAllViolations", Serve: h.listAll}
 }
 
-// listAll is GET /api/admin/violations?state=&rule=&category=&severity=&decision=&model=&from=&to=&limit=&after=: the
-// newest violations of each project, up to limit. A page covers some of the projects, oldest project first, and its
-// violations are sorted newest first. It does not flush meters, because they report a violation within seconds.
+// listAll serves GET /api/admin/violations?state=&rule=&category=&severity=&decision=&model=&from=&to=&limit=&after=.
+// It lists the newest violations of each project, up to limit. A page covers some of the projects, oldest project
+// first, and its violations are sorted newest first. listAll does not flush meters, because they report a violation
+// within seconds.
 func (h *handler) listAll(c *kernel.Call) (kernel.Answer, error) {
 	s, err := h.readSearch(c.Request)
 	if err != nil {
@@ -61,8 +62,8 @@ func (h *handler) listAll(c *kernel.Call) (kernel.Answer, error) {
 			return kernel.Answer{}, err
 		}
 	}
-	// A violation's JSON begins with its ID, which begins with the time left until EndOfTimeMs, so this sorts newest
-	// first.
+	// A violation's JSON begins with its ID, which begins with the time left until EndOfTimeMs, so this order is
+	// newest first.
 	kernel.SortBy(s.page.Violations, func(a, b *json.RawMessage) int { return bytes.Compare(*a, *b) })
 	if !s.ended {
 		next := s.after + "/at_" + strconv.FormatUint(s.page.Searched, 10) + "x" + strconv.FormatUint(s.command.FromMs, 10)
@@ -137,7 +138,7 @@ func (h *handler) searchSome(c *kernel.Call, s *search) error {
 }
 
 // readOn extends a project's first page, which may be short because of a filter, until it is full or nothing follows.
-// It returns false if the remaining calls do not suffice.
+// It returns false if too few calls remain.
 func (h *handler) readOn(c *kernel.Call, s *search, p *directory.Project, page *ledger.ViolationsReply) (whole bool, err error) {
 	command := s.command
 	for page.Next != "" && uint64(len(page.Violations)) < s.command.Limit {
@@ -155,7 +156,8 @@ func (h *handler) readOn(c *kernel.Call, s *search, p *directory.Project, page *
 	return true, nil
 }
 
-// add adds a project's violations, each in the form of the project's own list plus the project.
+// add adds a project's violations to the page. Each has the same fields as in the project's own list, and in addition
+// the project.
 func (s *search) add(p *directory.Project, found *ledger.ViolationsReply) {
 	s.after = p.ID
 	s.page.Searched++

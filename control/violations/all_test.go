@@ -22,7 +22,7 @@ const (
 	maxCalls = 36
 )
 
-// allBench is a bench with many projects. They are in the order in which they are searched.
+// allBench is a bench with many projects, in the order in which they are searched.
 type allBench struct {
 	*controltest.Bench
 	projects []string // IDs
@@ -34,11 +34,11 @@ func newAllBench(t *testing.T, projects int) *allBench {
 	for range projects {
 		b.projects = append(b.projects, strings.TrimPrefix(b.Project(), "/api/admin/projects/"))
 	}
-	slices.Sort(b.projects) // projects created in the same millisecond are in any order
+	slices.Sort(b.projects) // the order of projects that were created in the same millisecond is random
 	return b
 }
 
-// violate adds a violation to a project.
+// violate adds a violation to the given project.
 func (b *allBench) violate(project int, v ledger.Violation) string {
 	b.Helper()
 	return b.Violate(b.projects[project], v)
@@ -54,11 +54,11 @@ func (b *allBench) remove(project int) {
 type found struct {
 	pages, searched int
 	rules           []string // of each page, in order
-	projects        []string // for each rule: the index of its project
+	projects        []string // the index of each rule's project
 	more            []string
 }
 
-// all reads all pages of a list and calls after following each of them. It checks that each page makes a limited
+// all reads all pages of a list and calls after once it has read each page. It checks that each page makes a limited
 // number of calls and is sorted newest first.
 func (b *allBench) all(query string, after func(page int)) (f found) {
 	b.Helper()
@@ -117,7 +117,7 @@ func TestViolationsOfAllProjects(t *testing.T) {
 	}
 	b.Must(200, "POST", "/api/admin/projects/"+b.projects[0]+"/archive", "")
 	for query, want := range map[string]string{
-		"?":                      "c0 b2 a0", // includes an archived project
+		"?":                      "c0 b2 a0", // one of the projects is archived
 		"?from=2026-11-20":       "c0 b2 a0 yesterday1",
 		"?to=2026-11-22":         "c0 b2 a0",
 		"?state=open":            "c0 a0",
@@ -145,8 +145,8 @@ func TestViolationsOfAllProjects(t *testing.T) {
 	}
 }
 
-// Many projects take several pages, which together have each violation exactly once. A project that is removed in
-// between is skipped, even the one that the cursor names.
+// Many projects take several pages, which together have each violation exactly once. A project that is removed
+// between two pages is skipped, even if the cursor names it.
 func TestViolationsOfManyProjects(t *testing.T) {
 	const projects = 80
 	b := newAllBench(t, projects)
@@ -175,8 +175,8 @@ func TestViolationsOfManyProjects(t *testing.T) {
 	}
 }
 
-// A page with many violations ends early. It has the newest ones of each project, and "more" names the projects that
-// have others.
+// A page with many violations ends early. It has the newest violations of each project, and "more" names the projects
+// that have further ones.
 func TestManyViolationsOfManyProjects(t *testing.T) {
 	b := newAllBench(t, 9)
 	for project, n := range []int{100, 101, 0, 120, 100, 100, 100, 100, 100} {
@@ -229,7 +229,7 @@ func (b *allBench) crowd(project, n int, fromMs uint64) {
 	}
 }
 
-// Pages that are requested after midnight have the range of the first page.
+// Pages that are requested after midnight cover the same range as the first page.
 func TestViolationsOverMidnight(t *testing.T) {
 	b := newAllBench(t, 40)
 	b.violate(39, ledger.Violation{Rule: "late"})

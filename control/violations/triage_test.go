@@ -30,7 +30,7 @@ func TestTriage(t *testing.T) {
 	if again := b.both("/violations/" + id); again.Body.String() != got.Body.String() {
 		t.Errorf("%s\nwant %s", again.Body, got.Body)
 	}
-	// Repeating a change has no effect, and an owner's change names the owner.
+	// Repeating a change has no effect. A change by an owner names the owner.
 	for _, body := range []string{"{}", `{"state":"acknowledged"}`, `{"note":"Line 1\n\tline 2 <é>","version":2}`} {
 		if same := b.With(b.value, "PATCH", path, body); same.Body.String() != got.Body.String() {
 			t.Errorf("%s: %s", body, same.Body)
@@ -56,7 +56,7 @@ func TestTriage(t *testing.T) {
 	}, 10)
 }
 
-// audited checks the first entries about violations in the audit log and the number of such entries.
+// audited checks the first entries about violations in the audit log, and how many such entries there are.
 func (b *violationBench) audited(want []string, n int) {
 	b.Helper()
 	entries := b.Must(200, "GET", "/api/admin/audit?action=violation&limit=100", "").Fields["entries"].([]any)
@@ -107,7 +107,7 @@ func TestTriageBodies(t *testing.T) {
 	}
 }
 
-// If the Directory fails after a triage, the outbox delivers the audit entry later. It is written only once.
+// If the Directory fails after a triage, the outbox delivers the audit entry later. The entry is written only once.
 func TestTriageIsAuditedLater(t *testing.T) {
 	b := newViolationBench(t)
 	controltest.Quiet(t)
@@ -132,7 +132,7 @@ func TestTriageIsAuditedLater(t *testing.T) {
 }
 
 // Of 50 concurrent changes that expect the same version, one succeeds. Of 30 without an expected version, all
-// succeed. Each is audited, and the ledger's totals stay correct.
+// succeed. Each successful change is audited, and the ledger's totals stay correct.
 func TestConcurrentTriage(t *testing.T) {
 	b := newViolationBench(t)
 	path := "/api/violations/" + b.Violate(b.Project, ledger.Violation{Rule: "a"})

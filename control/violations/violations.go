@@ -14,7 +14,7 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// handler has the endpoints.
+// handler implements the endpoints.
 type handler struct{ *kernel.Plane }
 
 // Routes returns the endpoints for violations.
@@ -42,8 +42,9 @@ var violationCategories = []string{"secret", "personal", "injection", "keyword",
 // project.
 var allFilters = []string{"state", "rule", "category", "severity", "decision", "model", "from", "to"}
 
-// listViolations is GET …/violations?state=&rule=&category=&severity=&decision=&model=&key=&from=&to=&limit=&after=,
-// newest first. With a filter, a page may be short or even empty although more pages follow.
+// listViolations serves GET
+// …/violations?state=&rule=&category=&severity=&decision=&model=&key=&from=&to=&limit=&after=, which lists
+// violations, newest first. With a filter, a page may be short or even empty although more pages follow.
 func (h *handler) listViolations(c *kernel.Call) (kernel.Answer, error) {
 	command, err := readViolations(c.Request)
 	if err != nil {
@@ -73,7 +74,7 @@ func (h *handler) listViolations(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.OK(view), nil
 }
 
-// readViolations reads the filters and the paging parameters of a project's list.
+// readViolations reads the filters and the paging parameters for a project's list.
 func readViolations(r *http.Request) (*ledger.Violations, error) {
 	q, err := kernel.ReadQuery(r, kernel.ViolationPrefix, append(allFilters, "key")...)
 	if err != nil {
@@ -87,7 +88,7 @@ func readViolations(r *http.Request) (*ledger.Violations, error) {
 	return &command, q.Err()
 }
 
-// readFilters reads allFilters and the limit. The range begins at beganMs if "from" is not sent.
+// readFilters reads the parameters in allFilters and the limit. The range begins at beganMs if "from" is not sent.
 func readFilters(q *kernel.Query, beganMs uint64) ledger.Violations {
 	command := ledger.Violations{
 		State: q.Choice("state", ledger.ViolationStates), Rule: readModelName(q, "rule"), Category: q.Choice("category", violationCategories),
@@ -112,7 +113,7 @@ func readModelName(q *kernel.Query, name string) string {
 	return text
 }
 
-// getViolation is GET …/violations/{violation}.
+// getViolation serves GET …/violations/{violation}.
 func (h *handler) getViolation(c *kernel.Call) (kernel.Answer, error) {
 	p, err := h.Store.Project(c, c.Project)
 	if err != nil {
@@ -122,7 +123,7 @@ func (h *handler) getViolation(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.OK(json.RawMessage(v.AppendJSON(nil))), err
 }
 
-// violation reads the violation that the path names. The error is a 404 if it does not exist.
+// violation reads the violation whose ID is in the path. The error is a 404 if it does not exist.
 func (h *handler) violation(c *kernel.Call, p *directory.Project) (v ledger.StoredViolation, err error) {
 	command := ledger.GetViolation{ID: strings.TrimPrefix(c.ID, kernel.ViolationPrefix)}
 	reply, err := h.Store.Objects.Call(c, abi.ClassLedger, p.ID, p.Region, command.Encode())
@@ -153,7 +154,7 @@ type triagePatch struct {
 	apply   func(*ledger.StoredViolation)
 }
 
-// patchViolation is PATCH …/violations/{violation} with state, note and version, all optional.
+// patchViolation serves PATCH …/violations/{violation} with state, note and version, all optional.
 func (h *handler) patchViolation(c *kernel.Call) (kernel.Answer, error) {
 	patch, err := readTriage(c)
 	if err != nil {
@@ -196,8 +197,9 @@ func closedViolation(now, wanted *ledger.StoredViolation) *kernel.Refusal {
 	return kernel.Invalid(stateDetail("must be open: the violation is "+ledger.ViolationStates[now.State], ledger.ViolationStates[wanted.State]))
 }
 
-// triage makes a change, which the ledger audits through its outbox. The audit entry is also delivered at once, so it
-// is usually in the log by the time the change is acknowledged. The Directory drops the duplicate.
+// triage commits a change of a violation. The ledger's outbox delivers the audit entry. The audit entry is also
+// delivered at once, so it is usually in the log by the time the change is acknowledged. The Directory drops the
+// duplicate.
 func (h *handler) triage(c *kernel.Call, p *directory.Project, before, after *ledger.StoredViolation) (outcome ledger.TriageOutcome, now ledger.StoredViolation, err error) {
 	entry, err := h.AuditWrite(c, c.Project, "", viewTriage(before), viewTriage(after))
 	if err != nil {

@@ -37,8 +37,8 @@ func newViolationBench(t *testing.T) *violationBench {
 	return b
 }
 
-// both sends a request with the project key and as the owner. The responses must be the same except for the request
-// ID.
+// both sends a request twice: with the project key and as the owner. The responses must be the same except for the
+// request ID.
 func (b *violationBench) both(path string) controltest.Reply {
 	b.Helper()
 	byKey, byOwner := b.With(b.value, "GET", "/api"+path, ""), b.Do("GET", b.Project+path, "")
@@ -76,7 +76,7 @@ func TestViolation(t *testing.T) {
 			t.Errorf("%d %s", got.Code, got.Body)
 		}
 	}
-	// Another project's key does not see it.
+	// Another project's key does not see the violation.
 	b.Project = b.Bench.Project()
 	_, other := b.NewKey(`"kind":"project"`)
 	b.Refused(b.With(other, "GET", "/api/violations/"+id, ""), fault.NotFound)
@@ -148,7 +148,7 @@ func TestViolationParameters(t *testing.T) {
 	}
 }
 
-// All pages together have every violation exactly once, newest first, with and without a filter.
+// Together, all pages have every violation exactly once, newest first, with and without a filter.
 func TestViolationPages(t *testing.T) {
 	b := newViolationBench(t)
 	const n = 130

@@ -21,7 +21,8 @@ var dist embed.FS
 //go:embed all:docsite
 var docsite embed.FS
 
-// File implements control.Config.Files. Before the first build, there are no dashboard and documentation files.
+// File implements control.Config.Files. Before the first build, there are neither dashboard files nor documentation
+// files.
 func File(_ context.Context, name string) ([]byte, error) {
 	if name == control.OpenAPIFile {
 		return docs.OpenAPI, nil
@@ -32,7 +33,7 @@ func File(_ context.Context, name string) ([]byte, error) {
 	return unpacked(name)
 }
 
-// unpacked reads a file of the documentation, which is compressed.
+// unpacked reads a compressed file of the documentation.
 func unpacked(name string) ([]byte, error) {
 	packed, err := docsite.ReadFile("docsite/" + name + ".gz")
 	if err != nil {
