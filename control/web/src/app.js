@@ -1,4 +1,4 @@
-// The application: sign-in, shell, and the page of the current path.
+// The application: sign-in, shell, and the page for the current path.
 import { Component } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { ApiError, get, onSignedOut, path, remove } from './api.js'
@@ -108,7 +108,10 @@ export function App() {
   return html`<${SignedIn} key=${user} session=${data ?? PENDING} setSession=${session.set} place=${place} />`
 }
 
-/** A number that identifies the user and role of a session. It stays the same when the first session becomes known. */
+/**
+ * A number that identifies the user and role of a session. The number stays the same when the first session becomes
+ * known.
+ */
 function useUser(session) {
   const user = useRef({ name: undefined, number: 0 })
   const name = session && `${session.role} ${session.name}`
@@ -118,17 +121,17 @@ function useUser(session) {
 }
 
 /**
- * The dashboard for one user and role. The page loads in parallel with the session. It stays mounted while the same
+ * The dashboard for one user and role. The page loads in parallel with the session, and stays mounted while the same
  * user signs in again.
  */
 function SignedIn({ session, setSession, place }) {
   const [ended, setEnded] = useState(false)
   const [renewals, setRenewals] = useState(0)
   const { pending = false } = session
-  useZone() // all times are shown again when it changes
-  // While the session is still loading, its own response says whether there is one.
+  useZone() // a change of the zone renders all times again
+  // While the session is still loading, the response to that load says whether there is a session.
   useEffect(() => onSignedOut(() => pending || setEnded(true)), [pending])
-  useEffect(() => forgetKeys, []) // the next user must not see this user's keys
+  useEffect(() => forgetKeys, []) // the next user must not see the keys of this user
   const leave = () => setSession(null)
   const signOut = async () => {
     try {
@@ -190,7 +193,7 @@ function CurrentPage({ place }) {
   <//>`
 }
 
-/** A project of which only the ID is known so far. A page that needs more waits for "whole", the resource. */
+/** A project of which only the ID is known so far. A page that needs more waits for the resource "whole". */
 const unknown = (id) => ({ id, name: '' })
 
 /** Loads the page's project in parallel with the page. */

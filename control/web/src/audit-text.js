@@ -38,8 +38,8 @@ export function actionText(action) {
 const HIDDEN = new Set(['version', 'id', 'createdAt', 'setAt', 'lastUsedAt'])
 
 /**
- * An entry's changed fields, sorted by name. The changed fields of a nested object are listed one by one. For a
- * created or deleted record, empty fields are left out.
+ * The fields that an entry says were changed, sorted by name. The changed fields of a nested object are listed one by
+ * one. For a created or deleted record, empty fields are left out.
  * @param {{before: object | null, after: object | null}} entry
  * @returns {{field: string, before: string | null, after: string | null}[]} null: the field did not exist
  */
@@ -65,7 +65,7 @@ function changesIn(field, before, after) {
 function change(field, before, after) {
   const textOf = field === 'budget' ? amountText : valueText
   const text = (value) => (value === undefined ? null : textOf(value))
-  if (same(before, after)) return { field, before: null, after: text(after) } // unchanged; gives context for the other fields
+  if (same(before, after)) return { field, before: null, after: text(after) } // unchanged, but gives context for the other fields
   return { field, before: text(before), after: text(after) }
 }
 

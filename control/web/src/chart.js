@@ -70,7 +70,10 @@ function summary(title, lines, format) {
   return `Chart. ${title}. ${parts.join('; ')}.`
 }
 
-/** A number that changes with the theme. A redraw is needed because a canvas does not follow style sheets. */
+/**
+ * A number that changes with the theme, which causes a redraw. It is needed because a canvas does not follow style
+ * sheets.
+ */
 function useRedraw() {
   const [count, setCount] = useState(0)
   useEffect(() => {
@@ -133,8 +136,8 @@ function seriesOptions(i, bars, stroke) {
 }
 
 /**
- * Converts times to the dates to which uPlot aligns ticks. They are in the browser's zone only if the user chose it and
- * the steps are not days.
+ * Returns a function that converts times to the dates to which uPlot aligns ticks. The dates are in the browser's
+ * zone only if the user chose that zone and the steps are not days.
  */
 function dateIn(step) {
   const isLocal = step !== 'day' && zone() === 'local'

@@ -2,13 +2,16 @@
 import { ApiError, errorOf, get, path } from './api.js'
 import { eventsOf } from './sse.js'
 
-/** The tiers that POST /api/ai/chat accepts as quality. Any other target is a model for POST /v1/chat/completions. */
+/**
+ * The tiers that POST /api/ai/chat accepts as "quality". Any other target is sent as a model to POST
+ * /v1/chat/completions.
+ */
 const QUALITIES = ['cheap', 'balanced', 'frontier']
 const COST_TRIES = 6
 const COST_WAIT_MS = 1000
 
 /**
- * The request for a form.
+ * The request that a form describes.
  * @param {{target: string, system: string, user: string, maxTokens: number | string, temperature: number | string}} form
  * @returns {{to: string, body: object}}
  */
@@ -32,7 +35,7 @@ export function requestOf({ target, system, user, maxTokens, temperature }) {
 }
 
 /**
- * Parses the data of an event in the stream of either endpoint.
+ * Parses the data of an event in a stream from either endpoint.
  * @param {string} data
  * @returns {{text?: string, usage?: object, error?: object, end?: boolean}}
  */
@@ -46,7 +49,7 @@ export function partOf(data) {
   return { text: event.choices?.[0]?.delta?.content ?? '', usage: event.usage ? usageOf(event.usage) : undefined }
 }
 
-/** Converts OpenAI's usage to Postern's. The result has no cost. */
+/** Converts usage from OpenAI's format to Postern's. The result has no cost. */
 function usageOf(usage) {
   return {
     promptTokens: usage.prompt_tokens,

@@ -1,4 +1,4 @@
-// Downloads of compliance data and the pages of an export.
+// Downloads of compliance data, and the pages of an export.
 import { queryOf } from './api.js'
 
 /** The export types with their labels. */

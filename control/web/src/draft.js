@@ -1,9 +1,10 @@
-// Forms that edit a record which others may change at the same time. A draft is the form's content. A form is
-// {draftOf, fieldsOf}: draftOf converts a record to a draft, and fieldsOf converts a draft to the API's fields.
+// Forms that edit a record that others may change at the same time. A draft is the form's content. A form is an
+// object {draftOf, fieldsOf}: draftOf converts a record to a draft, and fieldsOf converts a draft to the API's
+// fields.
 import { useState } from 'preact/hooks'
 import { same } from './values.js'
 
-/** The fields that the form changed. */
+/** The fields that the user changed in the form. */
 export function changed(draft, base, { draftOf, fieldsOf }) {
   const before = draftOf(base)
   const names = Object.keys(draft).filter((name) => !same(draft[name], before[name]))
@@ -11,7 +12,9 @@ export function changed(draft, base, { draftOf, fieldsOf }) {
   return Object.fromEntries(names.map((name) => [name, fields[name]]))
 }
 
-/** The draft merged with a newer record. Edited fields keep the draft's values, and the others take the record's. */
+/**
+ * The draft merged with a newer record. Edited fields keep the draft's values, and the others take the record's values.
+ */
 export function merged(draft, base, theirs, { draftOf }) {
   const before = draftOf(base)
   const after = draftOf(theirs)

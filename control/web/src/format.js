@@ -1,4 +1,4 @@
-// Numbers, money and times as text. Money is a number of dollars, exact to 12 decimal places.
+// Numbers, amounts of money and times as text. An amount is a number of dollars, exact to 12 decimal places.
 import { textOf } from './zone.js'
 
 const LOCALE = 'en-US'
@@ -24,12 +24,12 @@ function decimal(format, number) {
   return format.format(String(number))
 }
 
-/** From this size on, three significant digits round to whole cents. */
+/** From this amount on, rounding to three significant digits gives whole cents. */
 const CENTS_FROM = 0.09995
 
 /**
- * Dollars to the cent: $1,234.57. Amounts below ten cents that are not whole cents have three significant digits,
- * because a single completion may cost that little: $0.00034.
+ * Dollars to the cent: $1,234.57. Amounts below ten cents that are not whole cents have three significant digits, as
+ * in $0.00034, because a single completion may cost that little.
  */
 export function money(dollars) {
   const size = Math.abs(dollars)
@@ -68,7 +68,7 @@ export function percent(part, whole) {
   return whole > 0 ? `${decimals(0, 1).format((part / whole) * 100)}%` : '–'
 }
 
-/** The cache hit rate as GET /api/usage defines it: the share of cache lookups that hit. */
+/** The cache hit rate as GET /api/usage defines it: the share of cache lookups that were hits. */
 export function hitRate({ hits, misses }) {
   return percent(hits, hits + misses)
 }
@@ -134,7 +134,7 @@ export function relative(rfc3339, now = Date.now()) {
   return ms < 0 ? `${amount} ago` : `in ${amount}`
 }
 
-/** A key's masked value: sk_live_…a1B2. The full value is shown only at creation. */
+/** A key's masked value: sk_live_…a1B2. The full value is shown only when the key is created. */
 export function masked({ prefix, last4 }) {
   return `${prefix}…${last4}`
 }

@@ -40,7 +40,7 @@ const NO_CLASSIFIER = { kind: '', model: '', mode: 'monitor', timeoutMs: '2000',
 
 let nextId = 0
 
-/** An entry in one of the form's lists. It keeps its id, so its inputs survive when another entry is removed. */
+/** An entry in one of the form's lists. Its id never changes, so its inputs survive when another entry is removed. */
 export const entryOf = (entry) => ({ id: nextId++, ...entry })
 
 export const newList = () =>
@@ -99,7 +99,7 @@ export function fieldsOf(draft) {
   }
 }
 
-/** The fields of a list or pattern. If system texts have no action of their own, the action for input applies. */
+/** The API's fields of a list or pattern. If system texts have no action of their own, the action for input applies. */
 function ruleFields({ id: _, system, ...entry }) {
   return system ? { ...entry, system } : entry
 }
@@ -136,7 +136,7 @@ function classifierFields({ kind, model, timeoutMs, threshold, ...rest }) {
   }
 }
 
-/** The overrides with one direction of an entry changed. An empty action removes the direction. */
+/** The overrides after a change of one direction of an entry. An empty action removes the direction. */
 export function withAction(rules, name, direction, action) {
   const { [direction]: _, ...entry } = rules[name] ?? {}
   const { [name]: __, ...others } = rules
@@ -145,8 +145,8 @@ export function withAction(rules, name, direction, action) {
 }
 
 /**
- * A rule's action in one direction: its own, its category's, or the default. The default for system texts is the action
- * for input.
+ * A rule's action in one direction: its own, its category's, or else the default. The default for system texts is the
+ * action for input.
  */
 export function actionOf(rules, rule, direction) {
   if (direction === 'system') {
@@ -170,7 +170,7 @@ export function riskSum({ findings, riskScore, autoApproveThreshold }) {
 }
 
 /**
- * A text split at its findings, whose offsets count UTF-8 bytes.
+ * A text split at its findings. Their offsets count UTF-8 bytes.
  * @param {string} text
  * @param {{start: number, end: number}[]} findings
  * @returns {{text: string, finding?: object}[]}

@@ -1,4 +1,5 @@
-// Points in time in a page's URL. They have the format of a date and time input, RFC 3339, or a date. All are in UTC.
+// Points in time in a page's URL. They have the format of a date and time input, RFC 3339, or a date. All of them are
+// in UTC.
 import { startOf } from './violations.js'
 
 /** RFC 3339 for the API. For a date, this is midnight "days" days later. Empty if the text is not a time since 1971. */
@@ -9,8 +10,8 @@ export function instantOf(text, days = 0) {
 }
 
 /**
- * The value for a date and time input, which has no zone. A value that such an input put into the URL is kept, even if
- * its year has not been typed completely.
+ * The value for a date and time input. Such an input has no time zone. A value that such an input put into the URL is
+ * kept, even if its year has not been typed completely.
  */
 export function inputValueOf(text, days = 0) {
   if (/^\d{4,}-\d\d-\d\dT[\d:.]+$/.test(text)) return text

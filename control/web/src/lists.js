@@ -11,7 +11,7 @@ const MAX_PAGE = 100
 
 /**
  * A paginated list: the items loaded so far, and loadMore for the next page. A reload gets as many items as were
- * shown. With filters, a page may be empty although a next one exists, so reading continues until there is something
+ * shown. With filters, a page may be empty although more pages follow, so reading continues until there is something
  * to show.
  * @param {string} to below /api/admin/
  * @param {string} field the response's field with the list
@@ -77,7 +77,7 @@ function useReading(first, { to, field, query, key, all }) {
     }
   }
   const resume = useLatest(loadMore)
-  // A reload or a change of filters starts again.
+  // A reload or a change of filters starts reading again.
   useEffect(() => {
     if (first.data?.next && !first.stale && (all || first.data.items.length === 0)) void loadMore()
     return () => {
@@ -95,7 +95,10 @@ function useLatest(act) {
   return useCallback(() => latest.current(), [])
 }
 
-/** How far a filtered list has been read. The cursor is opaque, so the item after it is requested. */
+/**
+ * How far a filtered list has been read. The cursor does not reveal a time, so the item that follows it is requested
+ * without filters.
+ */
 function useReached(first, { to, field, query, timeOf }) {
   const filtered = Object.values(query).some((value) => value !== '' && value !== undefined)
   const after = timeOf && filtered && !first.stale && first.data?.next
@@ -116,8 +119,8 @@ export function useAll(to, field, query = {}) {
 }
 
 /**
- * The list so far, extended by its next page. last: the last response, for its other fields. cut: the contents of the
- * field "more" in all responses, which names what the list has only part of.
+ * The list so far, extended by its next page. "last" is the last response, for its other fields. "cut" has the
+ * contents of the field "more" of all responses, which names the things that are only partly in the list.
  */
 async function nextPage(to, field, { query, signal, page, all }) {
   const size = all ? { limit: MAX_PAGE } : {}

@@ -1,5 +1,5 @@
-// Live refresh: a page that shows current events reloads every few seconds if the user has switched that on. The
-// browser stores the choice. It pauses while the user reads or uses something that would move.
+// Live refresh: a page that shows current events reloads every few seconds if the user has switched live refresh on.
+// The browser stores the choice. Live refresh pauses while the user reads or uses something that would move.
 import { useEffect, useRef, useState } from 'preact/hooks'
 
 const STORED = 'postern-live'
@@ -28,16 +28,16 @@ export function setLive(on) {
 }
 
 /**
- * Whether reloading now would be useless or disturb the user. A drawer is not disturbed, because it keeps what it
- * shows.
+ * Whether reloading now would be useless or disturb the user. A reload does not disturb an open drawer, because the
+ * drawer keeps its content.
  */
 function isBusy() {
   return document.hidden || document.querySelector('dialog:modal:not(.drawer)') !== null
 }
 
 /**
- * Whether the pointer or the focus is in an element that the selector matches, or text is selected. After a tap, there
- * is no pointer.
+ * Whether the pointer or the focus is in an element that the selector matches, or text is selected. Devices that
+ * cannot hover have no pointer after a tap.
  */
 function isHeld(within) {
   const hovered = matchMedia('(hover: hover)').matches && document.querySelector(`${within}:hover`)
@@ -47,7 +47,10 @@ function isHeld(within) {
 
 const HANDS = ['pointerover', 'pointerout', 'focusin', 'focusout', 'selectionchange']
 
-/** The current value of isHeld. It is checked after each event and not during it, because a moving focus is nowhere. */
+/**
+ * The current value of isHeld. It is checked after each event, not during it, because no element has the focus while
+ * the focus moves.
+ */
 function useHeld(within) {
   const [held, setHeld] = useState(false)
   useEffect(() => {
@@ -68,10 +71,10 @@ function useHeld(within) {
 }
 
 /**
- * Reloads a resource while live refresh is on. It does not reload before all of the resource has been read, in a
- * hidden tab, under a dialog, or while it is paused. A reload that became due during a pause follows at once.
+ * Reloads a resource while live refresh is on. It does not reload before the whole resource has been read, in a
+ * hidden tab, under a dialog, or during a pause. A reload that became due during a pause follows at once.
  * @param {import('./resource.js').Resource<any> & {more?: {loading: boolean}}} of  more: the state of loading further pages of a list
- * @param {string | undefined} within a selector for the element that pauses it while in use
+ * @param {string | undefined} within a selector for the element whose use pauses live refresh
  * @returns {{on: boolean, paused: boolean, stopped: boolean, setStopped: (stopped: boolean) => void}} stopped: paused by the button
  */
 export function useLive({ reload, loading, more, at }, within) {

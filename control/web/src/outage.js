@@ -1,18 +1,21 @@
-// Outages of the server. Loads that fail because of one are held here and repeated, with pauses that double each
-// time.
+// Outages of the server. A load that fails because of an outage is held here and repeated, after pauses that double
+// each time.
 
 const FIRST_PAUSE_MS = 1000
 const LONGEST_PAUSE_MS = 30_000
 
-/** Whether an error means that the server failed or cannot be reached, and says nothing about the request itself. */
+/**
+ * Whether an error means that the server failed or cannot be reached. Such an error says nothing about the request
+ * itself.
+ */
 export function isOutage(error) {
   return error?.status === 0 || error?.status >= 500
 }
 
-/** No load is held. */
+/** The state in which no load is held. */
 const NONE = { error: undefined, trying: false, pauseMs: 0 }
 
-/** The held loads, keyed by the function that repeats them. trying: the load is being repeated. */
+/** The held loads, keyed by the function that repeats them. "trying" means that the load is being repeated. */
 const held = new Map()
 const listeners = new Set()
 let state = NONE

@@ -1,10 +1,10 @@
-// What happened to requests, and why some were not served, in words.
+// Words for what happened to requests, and for why some were not served.
 
-/** What "requests" means in every figure. */
+/** The meaning of "requests" in all figures. */
 export const REQUESTS_MEAN =
   'All requests whose key is known: served, also from the cache, refused, failed, or left by their clients.'
 
-/** Which requests of a project can be viewed individually. */
+/** An explanation of which requests of a project can be viewed individually. */
 export const RECORDED =
   'Of served requests, a sample above 32 per key in 5 s. Requests that were not served are kept apart: at least the last 10,000, of refusals at most 20 a minute and key.'
 
@@ -53,7 +53,7 @@ export function outcomeWords(outcome) {
 
 export const outcomeLook = (outcome) => LOOKS[outcome] ?? ''
 
-/** A cause in words. @param {string | null} cause null: there is none, or an older version recorded the request */
+/** A cause in words. @param {string | null} cause null if there is none or an older version recorded the request */
 export function causeWords(cause) {
   if (!cause) return ''
   return CAUSES.find(([name]) => name === cause)?.[1] ?? cause
@@ -68,7 +68,10 @@ export function causesOf({ causes }) {
 
 export const notServed = ({ refused, failed, left }) => refused + failed + left
 
-/** What happened in an attempt, depending on its result: a status from the provider or a word from the gateway. */
+/**
+ * Words for what happened in an attempt, keyed by its result, which is a status from the provider or a word from the
+ * gateway.
+ */
 const RESULTS = {
   timeout: 'no answer in time',
   unreachable: 'not reached',

@@ -3,13 +3,13 @@ import { count, percent, plural } from './format.js'
 import { matchesWords } from './palette/query.js'
 import { NO_FIGURES } from './usage.js'
 
-/** Shares of failed requests at which a deployment deserves attention (warn) and is in trouble (bad). */
+/** Shares of failed requests from which a deployment deserves attention (warn) or is in trouble (bad). */
 const FAILED_WARN = 0.01
 const FAILED_BAD = 0.05
 
 /**
- * The parts of the state strip: name, value, note, look, and either the order of the projects or the page that shows
- * more.
+ * The parts of the state strip: name, value, note, look and, for most parts, either the order of the projects or the
+ * page that shows more.
  * @param {object} data of GET …/overview
  * @returns {{name: string, value: string, note: string, look: 'good' | 'warn' | 'bad', sort?: string, page?: string, query?: object}[]}
  */
@@ -100,7 +100,8 @@ export function topProjects(projects, number) {
 }
 
 /**
- * The providers in the catalog with their recorded figures, and recorded ones that are no longer in the catalog.
+ * The providers in the catalog with their recorded figures, followed by recorded providers that are no longer in the
+ * catalog.
  * @param {{name: string}[]} catalog of GET …/providers
  * @param {{provider: string}[]} recorded of GET …/overview
  */
@@ -113,7 +114,7 @@ export function joined(catalog, recorded) {
   ]
 }
 
-/** A provider that was not called. */
+/** The figures of a provider that was not called. */
 const IDLE = {
   state: 'idle',
   recent: { attempts: 0, failed: 0, opened: 0 },

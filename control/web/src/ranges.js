@@ -1,5 +1,5 @@
-// The time ranges of pages: in the URL, in API queries, and in words. Ranges of days are whole UTC days, including
-// today. Other ranges have times.
+// The time ranges of pages: in the URL, in API queries, and in words. Ranges of days consist of whole UTC days,
+// including today. Other ranges begin and end at a time of day.
 import { textOf, timeOf, zoneWords } from './zone.js'
 
 const MINUTE_MS = 60_000
@@ -27,8 +27,8 @@ const ALL = [
 export const CUSTOM = 'custom'
 
 /**
- * The ranges for a project's overview, for its costs, which are kept by the day, for all projects, and for their
- * violations.
+ * The ranges for a project's overview, for a project's costs, for the overview of all projects, and for the
+ * violations of all projects. Costs are kept by the day.
  */
 export const USAGE_RANGES = ['1h', '24h', '7d', '30d', '90d', 'month', CUSTOM]
 export const DAY_RANGES = ['7d', '30d', '90d', 'month', CUSTOM]
@@ -55,7 +55,7 @@ function daysOf(name, now) {
 }
 
 /**
- * The range in a URL's query. If the query does not have one of the page's ranges, the page's default.
+ * The range in a URL's query, or the page's default if the query does not have one of the page's ranges.
  * @param {{range: string, from: string, to: string}} query
  * @param {string[]} names the page's ranges
  * @param {string} standard the page's own range
@@ -85,7 +85,7 @@ function stepOfDays(from, end, now) {
 export const dayQuery = ({ name, from, to: end }, now = Date.now()) =>
   name === CUSTOM ? { from, to: end } : daysOf(name, now)
 
-/** The beginning of one of VIOLATION_RANGES in RFC 3339 format. Days are days in the dashboard's zone. */
+/** The beginning of one of VIOLATION_RANGES in RFC 3339 format. Days begin at midnight in the dashboard's zone. */
 export function sinceOf(name, now = Date.now()) {
   const days = ALL.find(([one]) => one === name)[2]
   if (!days) return new Date(Math.floor((now - DAY_MS) / TEN_MINUTES_MS) * TEN_MINUTES_MS).toISOString()
@@ -124,7 +124,7 @@ export function slotsOf({ from, to: end, step }) {
 }
 
 /**
- * The range of an overview as the first and the last day. In the overview, days extend from one UTC midnight to
+ * The range of an overview as its first and last day. In the report, a range of days extends from one UTC midnight to
  * another.
  */
 export function shownRange({ from, to: end, step }) {

@@ -18,8 +18,8 @@ export const ENFORCEMENT = [
 ]
 
 /**
- * The buttons for each state: the next states. core/policy/transitions.go defines them, and control/webtables_test.go
- * compares the two.
+ * The buttons for each state, which lead to the next states. core/policy/transitions.go defines the transitions, and
+ * control/webtables_test.go compares the two.
  */
 const TRANSITIONS = {
   discovered: ['pending', 'blocked'],

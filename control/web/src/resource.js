@@ -65,7 +65,7 @@ function loaded(data, key) {
   return { data, error: undefined, loading: false, at: Date.now(), key, requested: key }
 }
 
-/** Two resources combined into one, for Refresh. */
+/** Two resources combined into one, for the component Refresh. */
 export function useBoth(first, second) {
   const reload = useCallback(() => {
     first.reload()
@@ -74,7 +74,7 @@ export function useBoth(first, second) {
   return { at: Math.min(first.at, second.at), loading: first.loading || second.loading, reload }
 }
 
-/** An action that a button runs, with its state: busy and the error of the last run. */
+/** An action that a button runs, with its state: whether it is running, and the error of the last run. */
 export function useAction(act) {
   const { renewals } = useSession()
   const [state, setState] = useState({ busy: false, error: undefined })
@@ -90,12 +90,12 @@ export function useAction(act) {
     }
   }
   const clear = () => setState({ busy: false, error: undefined })
-  // Signing in again resolves a 401.
+  // Signing in again makes the error of a 401 obsolete.
   const resolved = state.error?.status === 401 && state.renewals !== renewals
   return { ...state, error: resolved ? undefined : state.error, run, clear }
 }
 
-/** A value that follows another one after ms milliseconds without a change, for searches while the user types. */
+/** A copy of a value that is updated only after ms milliseconds without a change, for searches while the user types. */
 export function useDebounced(value, ms = 250) {
   const [debounced, setDebounced] = useState(value)
   useEffect(() => {
@@ -107,7 +107,7 @@ export function useDebounced(value, ms = 250) {
 
 let catalog
 
-/** The catalog: plans, tiers, models. Loaded once, because only a deployment changes it. */
+/** The catalog: plans, tiers and models. It is loaded only once, because only a new deployment changes it. */
 export function useCatalog() {
   const resource = useResource(async () => {
     catalog ??= get('catalog').catch((error) => {

@@ -1,4 +1,5 @@
-// Maps paths below /dashboard to pages. Links are plain <a href> elements. One listener handles clicks on them.
+// Maps paths below /dashboard to pages. Links are plain <a href> elements. One listener handles the clicks on all
+// links.
 import { useEffect, useState } from 'preact/hooks'
 import { isEdited, leaving } from './unsaved.js'
 
@@ -70,7 +71,9 @@ export function to(...segments) {
   return [BASE, ...segments.map(encodeURIComponent)].join('/')
 }
 
-/** The redirect target after sign-in. Anything but a path of the dashboard is replaced with the dashboard's root. */
+/**
+ * The path to go to after sign-in. Anything other than a path of the dashboard is replaced with the dashboard's root.
+ */
 export function safeNext(text) {
   return text && /^\/dashboard(\/[\w%.~/-]*)?(\?[^#]*)?$/.test(text) && !text.includes('//') ? text : BASE
 }
@@ -80,12 +83,12 @@ const changed = () => {
   for (const listener of listeners) listener()
 }
 
-/** The number of navigations since the document was loaded. It is used to leave the focus alone on the first page. */
+/** The number of navigations since the document was loaded. It serves to leave the focus alone on the first page. */
 export const visits = { count: 0 }
 
 /**
  * The location that is shown, and the place of its entry in the tab's history. It can differ from the browser's
- * location: after "back", the browser has already moved while the page asks about unsaved changes.
+ * location, because after "back", the browser has already moved while the page still asks about unsaved changes.
  */
 const here = { path: '', search: '', place: 0 }
 
@@ -94,7 +97,7 @@ function arrive(place) {
   changed()
 }
 
-/** @param {string} href @param {{replace?: boolean}} [options] replace: do not add a history entry */
+/** @param {string} href @param {{replace?: boolean}} [options] replace: replaces the history entry instead of adding one */
 export function navigate(href, { replace = false } = {}) {
   const samePage = new URL(href, location.href).pathname === location.pathname
   const place = here.place + (replace ? 0 : 1)
@@ -121,7 +124,7 @@ export function startRouter() {
   })
 }
 
-/** The dashboard link that a click follows in this tab, or undefined for other clicks. @param {MouseEvent} event */
+/** The dashboard link that a click follows in this tab. Undefined for other clicks. @param {MouseEvent} event */
 export function followed(event) {
   const link = event.target.closest?.('a[href]')
   if (!link || !isDashboardLink(link) || event.defaultPrevented || event.button !== 0) return undefined
@@ -129,8 +132,8 @@ export function followed(event) {
 }
 
 /**
- * What kind of history step comes next: one by the user, the reverse of one that needs confirmation, or a confirmed
- * one.
+ * The kind of the next history step: a step by the user, the reversal of a step that needs confirmation, or a
+ * confirmed step.
  */
 let next = 'asked'
 

@@ -9,7 +9,8 @@ function without(ids, some) {
 }
 
 /**
- * The selection among a list's loaded rows. It survives sorting and loading more pages. A different query clears it.
+ * The selected rows among a list's loaded rows. The selection survives sorting and loading more pages. A different
+ * query clears it.
  * @param {object} list of useList
  * @param {object} query of the list
  * @returns {{rows: any[], ids: Set<string>, has: (id: string) => boolean, pick: (ids: string[], on: boolean) => void,

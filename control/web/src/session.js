@@ -1,13 +1,13 @@
-// The signed-in user and the API key that this page remembers until it is closed.
+// The signed-in user, and the API key that this page remembers until it is closed.
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 
 export const VIEWER_REASON = 'You are signed in as a viewer. Viewers cannot make changes.'
 
 /**
- * renewals: the number of sign-ins since the page was opened. Failed loads are repeated after each.
- * docs: the deployment serves the documentation.
- * pending: the session is still being loaded in parallel with the page, and nobody can make changes yet.
+ * renewals: the number of sign-ins since the page was opened. Failed loads are repeated after each sign-in. docs: the
+ * deployment serves the documentation. pending: the session is still being loaded in parallel with the page, and
+ * nobody can make changes yet.
  */
 export const Session = createContext({
   role: 'viewer',
@@ -26,7 +26,10 @@ export const useViewer = () => useSession().role !== 'owner'
 /** The session before the server has responded. */
 export const PENDING = { role: 'viewer', name: '', via: '', expiresAt: null, docs: true, pending: true }
 
-/** The last key created or used here, for the playground. Kept in memory, never in browser storage. */
+/**
+ * The last key that was created or used in this page, for the playground. It is kept in memory, never in browser
+ * storage.
+ */
 let remembered = null
 
 /** @param {{project: string, key: object, value: string}} key */

@@ -1,8 +1,8 @@
-// SHA-256, for the hash of a pasted key. crypto.subtle is missing if the dashboard is opened over plain HTTP, and one
-// implementation for all pages gets tested better than two. Source: NIST FIPS 180-4, sections 4.1.2, 4.2.2, 5 and
-// 6.2.
+// SHA-256, for the hash of a pasted key. crypto.subtle is missing if the dashboard is opened over plain HTTP, and a
+// single implementation for all cases gets more testing than two. Source: NIST FIPS 180-4, sections 4.1.2, 4.2.2, 5
+// and 6.2.
 
-// The first 32 bits of the fractional parts of the cube roots of the first 64 primes.
+// The cube roots of the first 64 primes: the first 32 bits of their fractional parts.
 // biome-ignore format: eight constants a line, as in the standard
 const ROUNDS = new Uint32Array([
   0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
@@ -14,7 +14,7 @@ const ROUNDS = new Uint32Array([
   0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
   0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
 ])
-// The same of the square roots of the first eight primes.
+// Likewise, the square roots of the first eight primes.
 // biome-ignore format: eight constants a line
 const START = new Uint32Array([
   0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19,

@@ -1,6 +1,6 @@
-// Commands and code to copy. The API key appears only where it is assigned to a variable.
+// Commands and code to copy. In each of them, the API key appears only where it is assigned to a variable.
 
-/** Quotes a text as a single literal word for any POSIX shell. */
+/** Quotes a text as a single literal word for POSIX shells. */
 export function shellQuoted(text) {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 }

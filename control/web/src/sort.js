@@ -1,5 +1,5 @@
-// The order of a table's rows. In the URL, it is the column's name, with a leading "-" if it is descending:
-// sort=-cost.
+// The order of a table's rows. In the URL, the order is the column's name, with a leading "-" if the order is
+// descending: sort=-cost.
 import { useQuery } from './router.js'
 
 const collator = new Intl.Collator('en-US', { numeric: true, sensitivity: 'base' })
@@ -19,7 +19,10 @@ export function directionOf({ label, sort }, order) {
   return order === name ? 'ascending' : 'descending'
 }
 
-/** The order after a click on a column's header: the column's first order, then the reverse, then the table's own. */
+/**
+ * The order after a click on a column's header. Successive clicks lead to the column's first order, the reverse, and
+ * the table's own.
+ */
 export function nextOrder(column, order) {
   const name = columnName(column.label)
   const [first, second] = column.num ? [`-${name}`, name] : [name, `-${name}`]
@@ -34,8 +37,8 @@ function compare(a, b) {
 }
 
 /**
- * The rows in the given order, or in their own order if no column matches it. Rows with the same value keep their own
- * order, and rows without a value come last in both directions.
+ * The rows in the given order, or in their original order if the given order does not name a column. Rows with the
+ * same value keep their original order, and rows without a value come last in both directions.
  * @param {{label: string, sort?: (row: any) => any}[]} columns  sort: returns the value, a number or a string
  */
 export function sorted(rows, columns, order) {

@@ -1,4 +1,5 @@
-// Server-sent events from a fetch body (HTML standard, section 9.2), because EventSource cannot send a POST.
+// Server-sent events from a fetch body (HTML standard, section 9.2). EventSource is not used, because it cannot send
+// a POST.
 
 export class EventParser {
   #rest = ''
@@ -20,7 +21,8 @@ export class EventParser {
   }
 
   /**
-   * Complete lines. A line ends with LF, CR or CRLF. After a CR at the end of a chunk, the LF may be in the next one.
+   * Returns the complete lines. A line ends with LF, CR or CRLF. After a CR at the end of a chunk, the LF may be in
+   * the next chunk.
    */
   #lines(text) {
     let input = this.#afterReturn && text.startsWith('\n') ? text.slice(1) : text

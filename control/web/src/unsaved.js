@@ -1,4 +1,5 @@
-// Unsaved changes. Leaving the page by a link, "back" or closing the tab needs the user's confirmation.
+// Unsaved changes. Leaving the page needs the user's confirmation, whether by a link, by "back" or by closing the
+// tab.
 import { useLayoutEffect } from 'preact/hooks'
 
 /** The edited forms of the page. Each is represented by a unique object. */
@@ -12,8 +13,8 @@ function show(leave) {
 }
 
 /**
- * Browsers show their own message. The listener exists only while something is unsaved, because it disables their page
- * cache.
+ * Makes the browser ask with its own message. The listener exists only while something is unsaved, because it
+ * disables the browser's page cache.
  */
 const holdTab = (event) => event.preventDefault()
 
@@ -32,7 +33,7 @@ export const isEdited = () => edited.size > 0
 
 /** Marks the page as edited while "is" is true and the component is shown. */
 export function useUnsaved(is) {
-  // Takes effect together with the form's change, because the tab may be closed before the next frame.
+  // Runs together with the form's change, because the tab may be closed before the next frame.
   useLayoutEffect(() => {
     if (!is) return
     const form = {}
@@ -47,7 +48,7 @@ export function leaving(leave) {
   else leave()
 }
 
-/** Answers the question. @param {boolean} leaves whether to discard the changes */
+/** Answers the question whether to leave. @param {boolean} leaves whether to discard the changes */
 export function answer(leaves) {
   const leave = asked
   show(null)

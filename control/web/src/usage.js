@@ -24,8 +24,8 @@ export const NO_FIGURES = {
 }
 
 /**
- * One row for every step of a range that has already begun. The report omits steps without usage, but these are
- * included here.
+ * One row for every step of a range that has already begun, including the steps without usage, which the report
+ * omits.
  * @param {{slots: number[], step: string}} span
  * @param {object[]} rows with the step's time: "minute", "hour" or "day"
  */
@@ -41,7 +41,7 @@ export function downloadHref(projectId, query, format) {
   return `/api/admin/projects/${encodeURIComponent(projectId)}/usage?${new URLSearchParams({ ...query, format })}`
 }
 
-/** The used part of the budget in percent, at most 100. For a budget of 0, it is 100. */
+/** The used part of the budget in percent, at most 100. For a budget of 0, the result is 100. */
 export function budgetShare({ limit, used }) {
   if (limit <= 0) return 100
   return Math.min(100, (used / limit) * 100)

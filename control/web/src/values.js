@@ -57,8 +57,8 @@ export const STRATEGIES = [
 const THOUSANDS = /^-?[1-9]\d{0,2}(,\d{3})+(\.\d*)?$/
 
 /**
- * Parses a typed number. $1,000 and 1000 are the same. Text that is not a number is returned unchanged, so the server
- * rejects it with a message. That includes 2,50, because a user who types it does not mean 250.
+ * Parses a typed number. $1,000 and 1000 have the same result. Text that is not a number is returned unchanged, so
+ * the server rejects it with a message. 2,50 is not a number, because a user who types it does not mean 250.
  */
 export function numberOf(text) {
   const typed = text.trim().replace(/^\$/, '')
@@ -67,7 +67,7 @@ export function numberOf(text) {
   return plain === '' || Number.isNaN(number) ? text : number
 }
 
-/** The same for an optional field, which is null if it is empty. */
+/** Does the same as numberOf for an optional field, which is null if it is empty. */
 export function numberOrNull(text) {
   return text.trim() === '' ? null : numberOf(text)
 }

@@ -8,8 +8,8 @@ export const STATES = [
 ]
 
 /**
- * The buttons for each state: the next states. core/ledger defines them, and control/webtables_test.go compares the
- * two.
+ * The buttons for each state, which lead to the next states. core/ledger defines the transitions, and
+ * control/webtables_test.go compares the two.
  */
 const TRANSITIONS = {
   open: ['acknowledged', 'resolved', 'false_positive'],
@@ -38,7 +38,10 @@ export function newestFirst(violations) {
   return [...violations].sort((a, b) => (a.lastAt < b.lastAt ? 1 : a.lastAt > b.lastAt ? -1 : 0))
 }
 
-/** Midnight UTC of a date input's value in RFC 3339 format, "days" days later. An empty date stays empty. */
+/**
+ * The midnight UTC that begins a date input's day, or "days" days after that, in RFC 3339 format. An empty date stays
+ * empty.
+ */
 export function startOf(date, days = 0) {
   const ms = Date.parse(`${date}T00:00:00Z`)
   return Number.isNaN(ms) ? '' : new Date(ms + days * 86_400_000).toISOString()

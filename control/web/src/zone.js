@@ -1,4 +1,4 @@
-// The time zone in which the dashboard shows times: UTC or the browser's. The browser stores the choice.
+// The time zone in which the dashboard shows times: UTC or the browser's zone. The browser stores the choice.
 import { useEffect, useState } from 'preact/hooks'
 
 const STORED = 'postern-zone'
@@ -16,7 +16,7 @@ function stored() {
   }
 }
 
-/** The zone of all times, one of ZONES. */
+/** The zone in which all times are shown, one of ZONES. */
 export const zone = () => chosen
 
 /** @param {string} name one of ZONES */

@@ -1,4 +1,4 @@
-// Compares the dashboard's lists of error codes with testdata/faults.json, the gateway's error table.
+// Compares the dashboard's lists of error codes with the gateway's error table in testdata/faults.json.
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
@@ -7,8 +7,8 @@ import { adviceFor } from '../src/chat.js'
 const faults = JSON.parse(readFileSync(new URL('../../../testdata/faults.json', import.meta.url), 'utf8'))
 const codes = new Set(faults.map(({ code }) => code))
 
-// Codes for which the playground has only general advice. It cannot cause them, it shows their details, or the
-// general advice is right.
+// Codes for which the playground has only general advice, because it cannot cause them, it shows their details, or
+// the general advice is right.
 const GENERAL = [
   'not_found', // the playground does not send a path or ID from the user
   'method_not_allowed',
@@ -40,7 +40,7 @@ test('every error of the gateway has advice in the playground', () => {
   for (const code of GENERAL) assert.ok(codes.has(code), `GENERAL: ${code} is not in the error table`)
 })
 
-// The dashboard's own codes.
+// Codes that only the dashboard uses.
 const OWN = ['not_a_key', 'masked_key', 'stream_broken']
 
 test('the dashboard knows no error code that does not exist', () => {

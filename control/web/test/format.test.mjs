@@ -13,7 +13,7 @@ table('money has two decimal places, or three significant digits below ten cents
   [1234.567, '$1,234.57'],
   [0.1, '$0.10'],
   [0.125, '$0.13'],
-  [1.005, '$1.01'], // rounds the decimal digits, although the binary approximation is below 1.005
+  [1.005, '$1.01'], // the decimal digits are rounded, although the binary approximation is below 1.005
   [0.05, '$0.05'],
   [0.0012, '$0.0012'],
   [0.00034567, '$0.000346'],

@@ -53,13 +53,13 @@ test('a load that is still being repeated is not repeated again, and the outage 
   hold(slow, error)
   mock.timers.tick(1000)
   assert.deepEqual([tries, state.trying], [{ quick: 1, slow: 1 }, true])
-  hold(quick, error) // it has failed again while the other one is in flight
+  hold(quick, error) // this load has failed again while the other one is in flight
   retryNow()
   assert.deepEqual(tries, { quick: 2, slow: 1 })
   settle(quick)
   assert.equal(state.error, error)
   settle(slow)
   assert.equal(state.error, undefined)
-  settle(slow) // settling an unknown load changes nothing
+  settle(slow) // settling an unknown load must change nothing
   assert.equal(state.error, undefined)
 })

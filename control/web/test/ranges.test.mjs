@@ -108,7 +108,7 @@ test('violations are shown since a midnight of the zone, or for 24 hours', () =>
   assert.equal(since('today'), '2026-11-20T18:30:00.000Z')
   assert.equal(since('today', Date.parse('2026-11-20T18:29:59.000Z')), '2026-11-19T18:30:00.000Z')
   assert.equal(since('7d'), '2026-11-14T18:30:00.000Z')
-  process.env.TZ = 'Europe/Berlin' // its clocks went back on October 25
+  process.env.TZ = 'Europe/Berlin' // the zone's clocks went back on October 25
   assert.equal(since('today'), '2026-11-20T23:00:00.000Z')
   assert.equal(since('30d'), '2026-10-22T22:00:00.000Z')
   process.env.TZ = 'Asia/Kolkata'

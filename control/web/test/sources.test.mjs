@@ -8,8 +8,8 @@ afterEach(() => {
 })
 
 /**
- * Fakes the admin API with a function of path and query, which returns undefined for a 404. Returns the requested
- * paths.
+ * Fakes the admin API with a function of path and query that returns undefined for a 404. Returns the list of
+ * requested paths.
  */
 function serve(answer) {
   const asked = []

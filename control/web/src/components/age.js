@@ -1,4 +1,4 @@
-// The age of data. It increases while the page is open.
+// The age of data, which increases while the page is open.
 import { useEffect, useState } from 'preact/hooks'
 import { age, timestamp } from '../format.js'
 import { html } from '../html.js'

@@ -1,4 +1,4 @@
-// Attempts to call providers. A request has one or more, but a cache hit has none. A failure counts for the model
+// Attempts to call providers. A request has one or more, but a cache hit has none. A failure counts toward the model
 // whose provider failed, even if another model served the request.
 import { count, percent, plural } from '../format.js'
 import { html } from '../html.js'
@@ -28,7 +28,7 @@ export function causesText(attempts) {
   return html`<span title=${title || undefined}>${count(failedAttempts(attempts))}</span>`
 }
 
-/** The tile of the overview. */
+/** The tile about attempts in the overview. */
 export function rescueTile({ attempts }) {
   const failed = failedAttempts(attempts)
   return [

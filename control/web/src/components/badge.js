@@ -1,4 +1,4 @@
-// Status badges. The color repeats what the word says and is never the only signal.
+// Status badges. The color only repeats what the word says.
 import { html } from '../html.js'
 
 const LOOKS = {
@@ -27,7 +27,7 @@ export function Status({ code }) {
   return html`<${Badge} of=${String(code)} look=${look} />`
 }
 
-/** Whether the deployment has credentials for a provider; null if the gateway did not report it. */
+/** Whether the deployment has credentials for a provider. Null if the gateway did not report it. */
 export function Readiness({ ready }) {
   if (ready === null || ready === undefined) return html`<span class="muted">unknown</span>`
   return html`<${Badge} of=${ready ? 'configured' : 'not configured'} />`

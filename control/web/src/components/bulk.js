@@ -1,4 +1,5 @@
-// Actions on the selected rows of a list: the bar that offers them, and the dialog that confirms, runs and reports one.
+// Actions on the selected rows of a list: the bar that offers the actions, and the dialog that confirms and runs an
+// action and reports its result.
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { runAll } from '../bulk.js'
 import { plural } from '../format.js'
@@ -32,20 +33,20 @@ export function Bulk({ picks, list, noun, actions, itemOf, atOnce }) {
     if (rows.length === 0) focusHeading()
     else setTimeout(focusBar) // deferred, because an open dialog would keep the focus
   }
-  // After an action, the next one waits for the rows to be reloaded, because an action that failed without a response
-  // may have been done.
+  // After an action, the next one waits until the rows have been reloaded, because a request that failed without a
+  // response may have taken effect.
   const bar = { picks, noun, actions, chosen, waits: list.at < endedAt, onOpen: setOpen }
   return html`<p class="visually-hidden" role="status">${rows.length > 0 && chosen}</p>
     ${rows.length > 0 && html`<${Bar} ...${bar} />`}
     ${open && html`<${BulkDialog} ...${open} ...${{ noun, itemOf, atOnce }} onEnded=${ended} onClose=${close} />`}`
 }
 
-/** Focuses the first action if the one that had the focus is no longer offered. */
+/** Focuses the first action if the action that had the focus is no longer offered. */
 function focusBar() {
   if (document.activeElement === document.body) document.querySelector('.bulk .button')?.focus()
 }
 
-/** The actions that suit at least one selected row, each with the number of such rows. */
+/** The actions that apply to at least one selected row, each with the rows to which it applies. */
 function Bar({ picks, noun, actions, chosen, waits, onOpen }) {
   const clear = () => {
     picks.keep([])
@@ -64,7 +65,7 @@ function Bar({ picks, noun, actions, chosen, waits, onOpen }) {
   </div>`
 }
 
-/** others: the number of selected rows that the action does not suit. */
+/** The dialog for an action. "others" is the number of selected rows to which the action does not apply. */
 function BulkDialog({ action, rows, others, noun, itemOf, atOnce, onEnded, onClose }) {
   const { settled, result, start, stop } = useRun(rows, action, { atOnce, onEnded })
   const title = `${action.label} ${plural(rows.length, noun)}`
@@ -88,7 +89,9 @@ function BulkDialog({ action, rows, others, noun, itemOf, atOnce, onEnded, onClo
   <//>`
 }
 
-/** One run over the rows. settled: null before the run, then the number of rows that have succeeded or failed. */
+/**
+ * One run over the rows. "settled" is null before the run, and then the number of rows that have succeeded or failed.
+ */
 function useRun(rows, { act }, { atOnce, onEnded }) {
   const [settled, setSettled] = useState(null)
   const [result, setResult] = useState(null)
@@ -134,7 +137,7 @@ function Items({ label, children }) {
   return html`<ul class="items" tabindex="0" aria-label=${label}>${children}</ul>`
 }
 
-/** Why one row failed. */
+/** The reason why one row failed. */
 function Reason({ error }) {
   const details = error.details?.map(({ field, message }) => `${field} ${message}`).join(', ')
   return html`<p class="field-error">${[error.message, details].filter(Boolean).join(': ')}. ${reasonOf(error)}</p><${ErrorFacts} error=${error} />`

@@ -1,4 +1,4 @@
-// Buttons. For viewers, buttons that make changes are disabled and give the reason.
+// Buttons. For viewers, buttons that make changes are disabled and say why.
 import { html } from '../html.js'
 import { useSession, useViewer, VIEWER_REASON } from '../session.js'
 

@@ -6,7 +6,9 @@ import { Button } from './button.js'
 
 const SHOWN_MS = 2000
 
-/** Copies a text. Returns false if the browser refuses, because the clipboard needs permission and a secure context. */
+/**
+ * Copies a text. Returns false if the browser refuses, which happens without permission or outside a secure context.
+ */
 async function copyText(text) {
   try {
     await navigator.clipboard.writeText(text)
@@ -16,7 +18,7 @@ async function copyText(text) {
   }
 }
 
-/** Selects the code next to a copy button. Returns false if there is none. */
+/** Selects the code next to a copy button. Returns false if there is no code. */
 function selectCode(button) {
   const code = button.closest('.copyable')?.querySelector('code')
   if (code) getSelection().selectAllChildren(code)

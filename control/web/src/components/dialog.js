@@ -5,7 +5,10 @@ import { useAction } from '../resource.js'
 import { Button } from './button.js'
 import { FormError } from './form.js'
 
-/** A modal dialog. persistent: only its own buttons close it, because it shows or will show a one-time secret. */
+/**
+ * A modal dialog. If it is "persistent", only its own buttons close it, because the user must not miss a result such as
+ * a one-time secret.
+ */
 export function Dialog({ title, persistent = false, onClose, children }) {
   const ref = useRef(null)
   const id = useId()
@@ -31,7 +34,10 @@ export function Dialog({ title, persistent = false, onClose, children }) {
   </dialog>`
 }
 
-/** Keeps Escape from the dialog. Chromium lets a dialog prevent only the first Escape and closes it on the next. */
+/**
+ * Keeps Escape from the dialog. By itself, a dialog can prevent only the first Escape, because Chromium closes it on
+ * the next one.
+ */
 function useIgnoredEscape(ignored) {
   useLayoutEffect(() => {
     if (!ignored) return
@@ -42,8 +48,8 @@ function useIgnoredEscape(ignored) {
 }
 
 /**
- * Asks for confirmation before an action and shows the action's error. It cannot be closed while the action runs,
- * because the user must see the result, such as a new key's value.
+ * Asks for confirmation before an action and shows the action's error. The dialog cannot be closed while the action
+ * runs, because the user must see the result, such as a new key's value.
  * @param {{title: string, action: string, danger?: boolean, act: () => Promise<any>, onDone: (result: any) => void,
  *   onClose: () => void, keepOpen?: boolean, children: any}} props  keepOpen: act replaces this dialog with another one
  */

@@ -3,7 +3,7 @@ import { html } from '../html.js'
 import { useSession } from '../session.js'
 
 /**
- * A link that opens a documentation page in a new tab. Without documentation, renders only the link's content, or
+ * A link that opens a documentation page in a new tab. Without documentation, it renders only the link's content, or
  * nothing.
  */
 export function DocsLink({ href, optional = false, children }) {

@@ -1,4 +1,4 @@
-// A drawer: a dialog on the right, next to a page that does not change and can still be used.
+// A drawer is a dialog on the right of a page. The page does not change and can still be used.
 import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { html } from '../html.js'
 import { Button } from './button.js'
@@ -37,7 +37,7 @@ function useEscape(onClose) {
 }
 
 /**
- * A drawer. When it opens, its heading gets the focus. Closing it returns the focus.
+ * A drawer. When it opens, its heading gets the focus. Closing the drawer returns the focus.
  * @param {{title: string, shows: string, actions: any, onClose: () => void, onKeyDown?: (event: KeyboardEvent) => void, children: any}} props
  *   shows: the ID of the content. New content is scrolled to its beginning. actions: buttons next to the heading
  */

@@ -7,7 +7,7 @@ import { adviceOn, ErrorFacts } from './states.js'
 
 /**
  * The message of a 400 about a field or one nested in it (for limits: limits.requestsPerDay). Undefined if there is
- * none.
+ * no such message.
  */
 export function wrongWith(error, field) {
   const found = error?.details?.find((detail) => detail.field === field || detail.field.startsWith(`${field}.`))
@@ -28,7 +28,7 @@ function described(id, hint, wrong) {
   return { 'aria-describedby': ids || undefined, 'aria-invalid': wrong ? 'true' : undefined }
 }
 
-/** Messages for incomplete input, by input type. The browser reports the value of such an input as empty. */
+/** Messages for incomplete input, by input type. The browser reports the value of an incomplete input as empty. */
 const INCOMPLETE = {
   'datetime-local': 'Enter both date and time, or clear the field.',
   number: 'Enter a number, or clear the field.',
@@ -92,7 +92,10 @@ export function ChecksField({ label, hint, wrong, value, onValue, options }) {
   </fieldset>`
 }
 
-/** The server's error for a form, with the details that no field shows. shown: the fields that show their own. */
+/**
+ * The server's error for a form, with the details that no field shows. "shown" has the names of the fields that show
+ * their own errors.
+ */
 export function FormError({ error, shown = [] }) {
   const frame = useRef(null)
   useEffect(() => {

@@ -4,7 +4,7 @@ import { html } from '../html.js'
 import { useCatalog } from '../resource.js'
 import { Button } from './button.js'
 
-/** A datalist with the names in the catalog, which an input with list=id suggests. */
+/** A datalist with the names in the catalog. An input with list=id suggests them. */
 export function ModelList({ id, tiers = true }) {
   const { data } = useCatalog()
   if (!data) return null
@@ -15,8 +15,8 @@ export function ModelList({ id, tiers = true }) {
 const NOTHING_TYPED = { text: '', name: '', names: null }
 
 /**
- * A list of names and the text of the next one. The list includes the name being typed from its first letter.
- * Otherwise, a form that is submitted before "Add" could save an empty list, which allows every model.
+ * A list of names and the text of the next name. From its first letter on, the name that is being typed is part of
+ * the list. Otherwise, a form that is submitted before "Add" could save an empty list, which allows every model.
  */
 function useTypedName(value, onValue) {
   const [typed, setTyped] = useState(NOTHING_TYPED)
@@ -73,7 +73,7 @@ function Unlisted({ names }) {
   const { data } = useCatalog()
   if (!data) return null
   const listed = new Set([...data.tiers, ...data.models].flatMap(({ name, aliases = [] }) => [name, ...aliases]))
-  const unlisted = names.filter((name) => !listed.has(name) && !name.includes('/')) // provider/model has many spellings
+  const unlisted = names.filter((name) => !listed.has(name) && !name.includes('/')) // a name of the form provider/model has many spellings
   return html`<p class="warning" role="status">${unlisted.length > 0 && `Not in the catalog: ${unlisted.join(', ')}. Check the spelling.`}</p>`
 }
 

@@ -1,5 +1,5 @@
-// An amount of money, always formatted in the same way: to the cent or with three significant digits. The title has
-// all digits.
+// An amount of money, always formatted in the same way: to the cent or with three significant digits. The title
+// attribute has all digits.
 import { money, moneyExact } from '../format.js'
 import { html } from '../html.js'
 

@@ -1,7 +1,10 @@
 // Names that users chose for projects, keys and models. They have up to 128 characters.
 import { html } from '../html.js'
 
-/** A name, truncated to the width of its column. The title, focusing it, and the object's page show the whole name. */
+/**
+ * A name, truncated to the width of its column. The title attribute and the object's page show the whole name, and so
+ * does the link when it has the focus.
+ */
 export function Name({ text, href }) {
   if (!href) return html`<span class="name" title=${text}>${text}</span>`
   return html`<a class="name" href=${href} title=${text}>${text}</a>`

@@ -1,4 +1,5 @@
-// The banner that announces an outage. It is the only message about the outage on a page and has the only button.
+// The banner that announces an outage. It is the only message about the outage on a page, and has the only button for
+// trying again.
 import { useEffect, useState } from 'preact/hooks'
 import { html } from '../html.js'
 import { retryNow, subscribe } from '../outage.js'

@@ -6,8 +6,8 @@ import { useSession, useViewer, VIEWER_REASON } from '../session.js'
 import { VIEWER_NOTE_ID } from './button.js'
 
 /**
- * Focuses the heading after the focused element has been removed. Deferred, because an open dialog would keep the
- * focus.
+ * Focuses the heading after the focused element has been removed. The change is deferred, because an open dialog
+ * would keep the focus.
  */
 export function focusHeading() {
   setTimeout(() => document.querySelector('h1')?.focus())
@@ -21,7 +21,7 @@ export function Page({ title, of, actions, lead, children }) {
   const heading = useRef(null)
   const { pending } = useSession()
   const viewer = useViewer() && !pending
-  // Set together with the heading and not a frame later, so both name the same page.
+  // The title is set together with the heading, not a frame later, so both name the same page.
   useLayoutEffect(() => {
     document.title = [title, of, 'Postern'].filter(Boolean).join(' · ')
   }, [title, of])

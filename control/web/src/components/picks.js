@@ -1,7 +1,7 @@
 // The checkboxes of a table's rows, in the first column.
 import { html } from '../html.js'
 
-/** Enter moves from a checkbox to the actions, past the rest of the table. */
+/** When Enter is pressed in a checkbox, moves the focus to the actions, past the rest of the table. */
 function toActions(event) {
   if (event.key !== 'Enter') return
   event.preventDefault()

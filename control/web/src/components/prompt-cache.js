@@ -26,7 +26,10 @@ export const PROMPT_CACHE_COLUMNS = [
   },
 ]
 
-/** The cached tokens of one request, shown below its other tokens. Nothing if it did not use a prompt cache. */
+/**
+ * The cached tokens of one request, shown below its other tokens. Renders nothing if the request did not use a prompt
+ * cache.
+ */
 export function PromptCacheTokens({ of: { readTokens, writeTokens } }) {
   return html`${readTokens > 0 && html`<span class="under">${count(readTokens)} read from prompt cache</span>`}
     ${writeTokens > 0 && html`<span class="under">${count(writeTokens)} written to prompt cache</span>`}`

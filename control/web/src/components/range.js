@@ -8,7 +8,7 @@ import { textOf, timeOf, zone, zoned } from '../zone.js'
 import { Button } from './button.js'
 import { TextField } from './form.js'
 
-/** Steps of time fields, in seconds. Home has whole hours. */
+/** Steps of time fields, in seconds. Home uses whole hours. */
 const STEP_S = 600
 const HOUR_S = 3600
 const DAY_MS = 86_400_000
@@ -83,8 +83,8 @@ function draftOf({ from, to: end }) {
 }
 
 /**
- * The same draft with or without times of day. With times, it begins with the first day and ends with the last day or
- * now.
+ * The draft of a range, converted to one with or without times of day. When times are added, the range begins at the
+ * start of the first day and ends at the end of the last day, or now.
  */
 function withTimes({ from, to: end }, times, stepMs) {
   if (!times) return { times, from: from.slice(0, 10), to: end.slice(0, 10) }

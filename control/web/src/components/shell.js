@@ -123,7 +123,7 @@ export function ThemeSwitch() {
   return html`<${Switch} label="Theme" names=${THEMES} selected=${selected} onSelect=${change} />`
 }
 
-/** The selector for the zone of all times. */
+/** The selector for the time zone of the dashboard. */
 function ZoneSwitch() {
   return html`<${Switch} label="Times" names=${ZONES} selected=${useZone()} onSelect=${setZone} />`
 }

@@ -63,9 +63,9 @@ export function shownElsewhere(error) {
 }
 
 /**
- * A resource in its current state. children is a function of its data. Data stays visible during a reload and after a
- * failed one. Stale data, which belongs to another range or search, is replaced by the error, because it would be
- * wrong under the new heading.
+ * A resource in its current state. "children" is a function of the resource's data. Data stays visible during a
+ * reload and after a failed one. Stale data, which belongs to another range or search, is replaced with the error,
+ * because it would be wrong under the new heading.
  */
 export function Loaded({ of, what, rows, children }) {
   const error = shownElsewhere(of.error) ? undefined : of.error
@@ -102,7 +102,7 @@ export function Refresh({ of, within }) {
 
 const HELD = 'Live refresh pauses while you point at the list, have the focus in it, or select a text'
 
-/** A time in the dashboard's zone or, with "ago", relative to now. The title has both. */
+/** A time in the dashboard's zone or, with "ago", relative to now. The title attribute has both. */
 export function Time({ at, ago = false }) {
   if (!at) return html`<span class="muted">${ago ? 'never' : '–'}</span>`
   const exact = timestamp(at)

@@ -10,7 +10,7 @@ import { PickAll, PickOne } from './picks.js'
 import { Failure, shownElsewhere } from './states.js'
 
 /**
- * The first column and the actions column stay in view while the others scroll sideways.
+ * The first column and the column of actions stay in view while the others scroll sideways.
  * @param {{caption: string, columns: {label: string, cell: (row: any) => any, num?: boolean, head?: boolean, title?: string,
  *   actions?: boolean, time?: boolean, sort?: (row: any) => any}[], order?: string, onOrder?: (order: string) => void, rows: any[], rowKey: (row: any, index: number) => string,
  *   showCaption?: boolean, picks?: object, current?: string}} props
@@ -35,7 +35,10 @@ export function Table({ caption, columns, rows, rowKey, order, onOrder, picks, c
   </div>`
 }
 
-/** Whether a frame's content is wider than the frame. Only then can it be focused, so the arrow keys scroll it. */
+/**
+ * Whether a frame's content is wider than the frame. Only then can the frame be focused, so that the arrow keys scroll
+ * it.
+ */
 function useOverflow(frame) {
   const [scrolls, setScrolls] = useState(false)
   useEffect(() => {
@@ -79,7 +82,7 @@ function Row({ columns, row, picks, id, current }) {
 
 /**
  * The table of a list's items, with the number of items and how much has been read. If the list turns out to be
- * empty, shows none instead.
+ * empty, "none" is shown instead.
  * @param {{list: object, noun: string, nouns?: string, none: any, children: any}} props  list: from useList
  */
 export function Listed({ list, noun, nouns = `${noun}s`, none, children }) {

@@ -15,7 +15,7 @@ export function Tiles({ tiles }) {
 }
 
 /**
- * The value of a tile in the previous range. Undefined without a comparison.
+ * The value of a tile in the previous range. It is undefined without a comparison.
  * @param {object | undefined} before figures
  * @param {(figures: object) => number | null | undefined} value
  */

@@ -17,7 +17,7 @@ import { newestFirst } from '../violations.js'
 
 const LEAD = 'What the Governor found in the requests and responses of all projects. The content itself is not stored.'
 const NAMES = ['state', 'category', 'severity', 'decision']
-/** The maximum for one project; see MAX_PAGE in lists.js. */
+/** The maximum number of violations per project. See MAX_PAGE in lists.js. */
 const NEWEST = 100
 
 export function AllViolationsPage() {
@@ -39,7 +39,10 @@ export function AllViolationsPage() {
   <//>`
 }
 
-/** How far the projects have been searched. Their number is requested only if the search takes more than one page. */
+/**
+ * How far the projects have been searched. The number of projects is requested only if the search takes more than one
+ * page.
+ */
 function Searching({ searched }) {
   const { data } = useList('projects', 'projects', {}, { all: true })
   const all = data && !data.next && data.items.length

@@ -132,7 +132,7 @@ function VerifyCard({ at }) {
   <//>`
 }
 
-/** Verifies page by page. @returns the last page's result with the sums of all pages */
+/** Verifies the chains page by page. @returns the last page's result with the sums of all pages */
 async function verifyAll(at, onProgress) {
   let entries = 0
   let checkpoints = 0

@@ -18,7 +18,10 @@ const SHOWN = [
   ['all', 'All models'],
 ]
 
-/** The candidates to show. Without a search, they include all that are in use. A search covers all candidates. */
+/**
+ * The candidates to show. Without a search, they include all candidates that are in use. A search covers all
+ * candidates.
+ */
 function select(all, { q, show }) {
   const text = q.trim().toLowerCase()
   if (text) return all.filter(({ model, provider }) => `${provider}/${model}`.includes(text))
@@ -50,7 +53,7 @@ export function Comparison({ of, model, onModel, models }) {
   <//>`
 }
 
-/** The caveats about these amounts. They are shown with the amounts instead of behind a link. */
+/** The caveats about the amounts. They are shown with the amounts instead of behind a link. */
 function Caveats({ texts }) {
   return html`<p>Recorded tokens × the list prices under <a href=${to('models')}>Models and prices</a>. What that does not tell:</p>
     <ul class="muted">${texts.map((text) => html`<li key=${text}>${text}</li>`)}</ul>`
@@ -70,14 +73,14 @@ function Kind({ of: { kind, cost, listCost }, all, choice }) {
     }`
 }
 
-/** A sentence about the first candidate, which is the cheapest one. */
+/** A sentence about the first candidate, which is the cheapest. */
 function cheapest([first, ...rest], listCost) {
   if (!(first.difference < 0)) return 'No model is cheaper.'
   const cheaper = 1 + rest.filter(({ difference }) => difference < 0).length
   return html`The cheapest is <strong>${first.model}</strong>: ${moneyOrNone(first.cost)}, ${percent(-first.difference, listCost)} less. ${plural(cheaper, 'model')} ${cheaper === 1 ? 'is' : 'are'} cheaper.`
 }
 
-/** null means that an amount exceeds the range. */
+/** An amount as text. Null means that the amount is too large. */
 function moneyOrNone(dollars) {
   return dollars === null
     ? html`<span title="more than $9.2 million">–</span>`

@@ -62,7 +62,7 @@ function Category({ name, label, words, set, overrides, rules }) {
   </section>`
 }
 
-/** The overrides that apply if a rule has none of its own in a direction. */
+/** The overrides that apply if a rule has no override of its own in the given direction. */
 function inheritedBy(rule, overrides, direction) {
   const own = direction === 'system' ? { [rule.name]: { ...overrides[rule.name], system: undefined } } : {}
   return { [rule.category]: overrides[rule.category], ...own }

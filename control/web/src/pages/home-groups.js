@@ -18,7 +18,7 @@ const SPEND = {
   cell: (row) => html`<${Money} of=${row.cost} />`,
 }
 
-/** The columns after the name, for every grouping. */
+/** The columns that follow the name in every grouping. */
 export const COLUMNS = [
   ...OUTCOME_COLUMNS,
   SPEND,
@@ -40,7 +40,10 @@ export const COLUMNS = [
   ...PROMPT_CACHE_COLUMNS,
 ]
 
-/** A row without a name. In ranges of hours, which list at most 128 keys and 64 models, it also contains all others. */
+/**
+ * The label of the row without a name. In ranges of hours, which list at most 128 keys and 64 models, the row also
+ * includes all others.
+ */
 const unnamed = (query, none) =>
   html`<span class="muted">${query.from && isDay(query.from) ? none : `${none} or others`}</span>`
 
@@ -65,8 +68,8 @@ function providerColumn() {
 }
 
 /**
- * Each grouping has a value for the URL and the API, a button label, what it groups by, the column that names a row,
- * and the row's key.
+ * Each grouping has its value in the URL and the API, the button's label, words for what it groups by, the column
+ * that names a row, and the row's key.
  */
 export const GROUPINGS = [
   { by: 'model', label: 'Model', words: 'model', head: modelColumn, keyOf: (row) => row.model },

@@ -62,7 +62,7 @@ async function load(id, { query, by, compares, signal }) {
   }
 }
 
-/** Totals with the durations from another report, because a report by the minute has none. */
+/** Totals with the durations from another report, because a report by the minute has no durations. */
 const withSpeed = (totals, { latency, timeToFirstToken }) => ({ ...totals, latency, timeToFirstToken })
 
 const spanOf = ({ from, to: end }, step) => ({
@@ -133,7 +133,7 @@ export function speedTile(label, name, totals, before) {
   ]
 }
 
-/** What providers' prompt caches saved. Negative if tokens were written but rarely read. */
+/** What providers' prompt caches saved. The amount is negative if tokens were written but rarely read. */
 function promptCacheTile({ readTokens, writeTokens, saved }) {
   return [
     'Prompt cache saved',

@@ -29,7 +29,7 @@ function NewKey({ project, onCreated }) {
   const [draft, setDraft] = useState(draftOf())
   const selectKind = (value) => {
     setKind(value)
-    setDraft({ ...draft, permissions: null }) // permissions differ by kind
+    setDraft({ ...draft, permissions: null }) // the permissions depend on the kind
   }
   const { busy, error, run } = useAction(async () => {
     const created = await post(path`projects/${project.id}/keys`, {

@@ -105,7 +105,7 @@ function columns(project, open) {
 const keyItem = (key) => html`<strong>${key.name}</strong> <code>${masked(key)}</code>`
 const isInactive = (key) => key.status === 'inactive'
 
-/** Changes to keys are commits to their project, so two at once would only get in each other's way. */
+/** Every change of a key is a commit in its project, so two concurrent changes would only get in each other's way. */
 function bulkActions(project) {
   const at = (key) => path`projects/${project.id}/keys/${key.id}`
   return [

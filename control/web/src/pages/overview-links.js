@@ -3,7 +3,7 @@ import { queryOf } from '../api.js'
 import { CUSTOM, presentHours } from '../ranges.js'
 import { to } from '../router.js'
 
-/** The overview of a project with the same range as Home, which is 24 hours if its URL has none. */
+/** A link to a project's overview with the same range as Home, which is 24 hours if Home's URL has no range. */
 export function projectHref(projectId) {
   const query = new URLSearchParams(location.search)
   const range = query.get('range') || '24h'

@@ -19,7 +19,7 @@ import { sorted, useOrder } from '../sort.js'
 import { share } from '../usage.js'
 import { projectHref } from './overview-links.js'
 
-/** The ID of the table's frame, to which links on the page lead. */
+/** The ID of the table's frame. Links on the page lead to the frame. */
 export const PROJECTS_ID = 'all-projects'
 
 const AT_ONCE = 250
@@ -107,13 +107,13 @@ const columnsOf = (step) => [
   },
 ]
 
-/** A project. A removed one has figures but no name. */
+/** A project's name. A removed project has figures but no name. */
 function ProjectName({ of: { name, projectId, active } }) {
   if (name === null) return html`<code>${projectId}</code> <span class="muted">(removed)</span>`
   return html`<${Name} text=${name} href=${projectHref(projectId)} />${!active && html` <${Badge} of="archived" />`}`
 }
 
-/** The used part of a budget in percent. For a budget of 0, it is 100. Null without a budget. */
+/** The used part of a budget in percent. For a budget of 0, the result is 100. Null without a budget. */
 const budgetPercent = (budget) => budget && (share(budget.used, budget.limit) ?? 100)
 
 function BudgetUsed({ of: budget }) {

@@ -51,7 +51,9 @@ function Overview({ data, query }) {
     <${AllProjects} data=${data} query=${query} />`
 }
 
-/** The strip of states. Each leads to the page, or to the order of the projects, that shows more. */
+/**
+ * The strip of states. Each state leads to a page or an order of the projects that shows more, or to the documentation.
+ */
 function State({ data }) {
   const [range] = useQuery(['range', 'from', 'to'])
   const query = (sort) => queryOf({ ...range, sort })

@@ -114,14 +114,14 @@ function useChat(project) {
   return { state, start, stop: () => controller.current?.abort() }
 }
 
-/** Adds the request's cost if neither its headers nor its stream reported it. */
+/** Adds the request's cost if neither the response's headers nor its stream reported it. */
 async function addCost(project, signal, update) {
   let missing = ''
   update(({ usage, facts }) => {
     if (usage && usage.costCents === null && facts.costCents === null) missing = facts.requestId
     return {}
   })
-  await Promise.resolve() // lets the update above run first, which sets missing
+  await Promise.resolve() // lets the update above run first, because it sets missing
   if (!missing) return
   const costCents = await costOf(project.id, missing, signal).catch(() => null)
   update(({ usage }) => ({ usage: { ...usage, costCents: costCents ?? undefined } }))

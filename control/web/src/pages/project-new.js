@@ -1,4 +1,4 @@
-// The form for a new project. It leads to the form for the project's first key.
+// The form for a new project. After that, the form for the project's first key follows.
 import { useState } from 'preact/hooks'
 import { post } from '../api.js'
 import { Button, ButtonLink } from '../components/button.js'

@@ -1,4 +1,4 @@
-// The project's own keys for providers. They are write-only: the API returns only the last four characters.
+// The project's own keys for providers. They are write-only: the API returns only the last four characters of a key.
 import { useRef, useState } from 'preact/hooks'
 import { get, path, put, remove } from '../api.js'
 import { Badge } from '../components/badge.js'

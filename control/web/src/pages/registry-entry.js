@@ -158,7 +158,7 @@ function Transition({ entry, at, set, next: [state, verb], project, setProject, 
 /** The project's gateway keys as checkboxes. */
 function KeyChecks({ project, value, onValue }) {
   const keys = useList(path`projects/${project.id}/keys`, 'keys', { kind: 'gateway' }, { all: true })
-  // The field drops keys that are not among its options, so the options must be complete.
+  // The field drops selected keys that are not among its options, so the options must be complete.
   const whole = {
     ...keys,
     data: keys.data?.next === null ? keys.data : undefined,

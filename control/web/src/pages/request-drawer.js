@@ -1,5 +1,5 @@
-// The drawer of a request list. It shows one request with everything that its page shows, while the list stays
-// unchanged.
+// The drawer of a request list. It shows everything about one request that the request's page shows, while the list
+// stays unchanged.
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import { Button, ButtonLink } from '../components/button.js'
 import { CopyButton } from '../components/copy.js'
@@ -19,8 +19,8 @@ export const LIST = '.loaded > .table-frame'
 const rowLink = (id) => document.querySelector(`${LIST} a[href$="/requests/${CSS.escape(id)}"]`)
 
 /**
- * The request that is open in the page's list. It is in the URL parameter "open". The browser's back button closes
- * it.
+ * The request that is open in the page's list. Its ID is in the URL parameter "open". The browser's back button
+ * closes the request.
  * @returns {{id: string, show: (id: string) => void, close: () => void, choose: (event: MouseEvent) => void}}
  *   id: empty if none is open; choose: handles clicks in the list and opens the request whose link is followed
  */
@@ -29,7 +29,8 @@ export function useOpened() {
   const entry = useRef('')
   const show = (next) => {
     if (id) return setQuery({ open: next })
-    // The browser would restore the current scroll position, although the user may scroll the list in the meantime.
+    // When the drawer closes, the browser would restore this scroll position, although the user may have scrolled the
+    // list in the meantime.
     history.scrollRestoration = 'manual'
     setQuery({ open: next }, { step: true })
     history.scrollRestoration = 'auto'
@@ -38,7 +39,8 @@ export function useOpened() {
   const close = () => {
     const before = entry.current
     entry.current = ''
-    // The previous history entry has the filters from that time.
+    // The previous history entry has the filters with which the request was opened. Going back must not undo later
+    // changes.
     if (before === entryWithout()) history.back()
     else setQuery({ open: '' })
   }
@@ -60,21 +62,21 @@ function rowOf({ target, button, ctrlKey, metaKey, shiftKey, altKey }) {
   return target.closest('tbody tr')?.querySelector('a[href*="/requests/"]')
 }
 
-/** The current history entry: its place and its query without the open request. */
+/** A text that identifies the current history entry: its place and its query, without the open request. */
 function entryWithout() {
   const query = new URLSearchParams(location.search)
   query.delete('open')
   return `${history.state?.place} ${query}`
 }
 
-/** Once the drawer is closed, focuses the row of the last open request, unless the user has left the list. */
+/** When the drawer has closed, focuses the row of the last open request, unless the user has left the list. */
 function useReturn(id) {
   const before = useRef('')
   useLayoutEffect(() => {
     const last = before.current
     before.current = id
     if (id || !last) return
-    // Waits until the browser has finished its step back.
+    // This waits until the browser has finished its step back.
     setTimeout(() => {
       history.scrollRestoration = 'auto'
     })
@@ -132,7 +134,7 @@ function summaryOf({ outcome, cause, time }) {
   return [outcomeWords(outcome), causeWords(cause), timestamp(time)].filter(Boolean).join(', ')
 }
 
-/** A request that is not in the list. While the list is loading, it may still turn out to contain the request. */
+/** A request that is not in the list. While the list is loading, the request may still turn out to be in it. */
 function Unlisted({ list, ...props }) {
   if (!list.data && !list.error) return html`<${Skeleton} label="Loading the request" />`
   return html`<${Fetched} ...${props} />`

@@ -1,4 +1,4 @@
-// One request: what happened to it and why, its attempts, and the resources that it took.
+// One request: what happened to it and why, its attempts, and the resources that it used.
 
 import { useState } from 'preact/hooks'
 import { path } from '../api.js'
@@ -53,7 +53,7 @@ export function FoundRequest({ of: request, id, project, names }) {
     found ? html`<${Request} of=${found} project=${project} names=${names} />` : html`<${NotRecorded} id=${id} />`}<//>`
 }
 
-/** The content of a recorded request. An item in the list of requests contains all of it. */
+/** The content of a recorded request. An item in the list of requests contains all the data for it. */
 export function Request({ of: request, project, names }) {
   const { diagnosis } = request
   return html`
@@ -147,8 +147,8 @@ function violationsHref(project, key, filters = {}) {
 }
 
 /**
- * The dates between which a request's violation must have begun. Findings of one minute share a violation, and a
- * request may take minutes.
+ * The dates between which a request's violation must have begun. All findings within a minute share a violation, and
+ * a request may take minutes.
  */
 function daysAround(time) {
   const date = (minutes) => new Date(Date.parse(time) + minutes * 60_000).toISOString().slice(0, 10)

@@ -79,8 +79,8 @@ function Targets({ targets, setTargets, weighted }) {
 }
 
 /**
- * Focuses the button that moves the target further in the same direction. At the end of the list, focuses the other
- * one.
+ * Focuses the button that moves the target further in the same direction or, at the end of the list, the other
+ * button.
  */
 function focusButton(list, { to, by }) {
   const [up, down] = list.querySelectorAll('li')[to].querySelectorAll('button')

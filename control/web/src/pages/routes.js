@@ -79,7 +79,7 @@ function strategyName(strategy) {
   return STRATEGIES.find(([name]) => name === strategy)?.[1] ?? strategy
 }
 
-/** Focuses the first control whenever the editor replaces the table or vice versa. */
+/** Focuses the first control when the editor replaces the table or vice versa. */
 function useFocusOnChange(editing) {
   const frame = useRef(null)
   const before = useRef(editing)

@@ -19,7 +19,7 @@ import { BUDGET_PERIODS, CACHE_SCOPES, numberOf } from '../values.js'
 import { zoned } from '../zone.js'
 import { AlertsCard } from './alerts.js'
 
-/** The TTL of a cache that is turned on without a TTL. The API has the same default. */
+/** The TTL of a cache that is turned on without one. The API has the same default. */
 const USUAL_TTL_SECONDS = 3600
 
 const FIELDS = [

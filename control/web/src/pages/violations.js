@@ -56,7 +56,10 @@ const nameOf = (violation) => `${violation.rule} of ${timestamp(violation.lastAt
 const violationItem = (violation) =>
   html`<code>${violation.rule}</code> of ${timestamp(violation.lastAt)}, ${stateLabel(violation.state).toLowerCase()}`
 
-/** A change names the version that was shown, so a violation that someone else has changed since is left alone. */
+/**
+ * A change names the version that was shown, so a violation that someone else has changed in the meantime is left
+ * alone.
+ */
 function bulkActions(project) {
   return Object.entries(VERBS).map(([state, label]) => ({
     label,

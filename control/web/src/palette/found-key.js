@@ -21,7 +21,7 @@ const UNKNOWN =
   'No key of this deployment has this value. The key may be deleted, mistyped or of another deployment. Only its hash was sent.'
 
 /**
- * Looks up a key by its hash.
+ * Looks up a key by the hash of its value.
  * @param {string | undefined} hash
  * @param {() => void} onClose closes the palette
  */
@@ -90,7 +90,7 @@ export function FoundKey({ of: { found, result } }) {
   </section>`
 }
 
-/** States what the revocation did. */
+/** Says what the revocation did. */
 export function Revoked({ of: key, result }) {
   const known = result?.key === key.id ? result : null
   return html`<div role="status" class="revoked">${

@@ -46,7 +46,7 @@ function useSearch(text, search) {
   return { ...found, showMore: () => setMore({ text, wanted: wanted + MORE }) }
 }
 
-/** A group with the results of a search. The last option shows more of them. */
+/** A group with the results of a search. If there are more results, the last option shows more. */
 function groupOf(label, found, item) {
   const data = found.stale && found.error ? null : found.data
   const items = (data?.items ?? []).map(item)
@@ -132,7 +132,7 @@ function requestItem(id, { project, found: { outcome, cause, status } }) {
   }
 }
 
-/** A violation with the given ID in the project in view or, on demand, in all projects. */
+/** A violation with the given ID in the project that is in view or, on demand, in all projects. */
 function useViolation(id, project) {
   const search = id && `${id} ${project}`
   const [everywhere, setEverywhere] = useState('')
@@ -170,7 +170,7 @@ function violationItem(id, { project, found }) {
   }
 }
 
-/** The projects that do not have the violation. */
+/** A note that says which projects do not have the violation. */
 function notFound({ looked, name }) {
   if (name) return `Not among the violations of the project ${name}.`
   if (looked === 0) return 'Not looked for yet: no project is in view.'

@@ -63,7 +63,7 @@ function Palette({ project, pages, onClose }) {
 
 const secretNote = `This looks like a part of a key, or like a secret of another service. The dashboard does not send it. Paste a whole API key, of ${KEY_LENGTH} characters, to find it.`
 
-/** A complete key is hashed at once and replaced with its masked form, so the page does not keep it. */
+/** A complete key is hashed at once and replaced with its masked form, so the page does not keep the key. */
 function takeText(text, setTyped, input) {
   const key = wholeKey(text)
   const shown = key ? key.masked : text
@@ -121,7 +121,7 @@ function Combobox({ typed, setTyped, groups, choose, note }) {
 }
 
 /**
- * What the list itself does not say: that it is incomplete, where the search looked, and what failed. Screen readers
+ * Says what the list itself does not: that it is incomplete, where the search looked, and what failed. Screen readers
  * announce changes.
  */
 function Status({ id, groups, note, count }) {

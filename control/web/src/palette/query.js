@@ -1,10 +1,10 @@
-// Interprets a text in the palette.
+// Interprets a text that was typed into the palette.
 import { sha256 } from '../sha256.js'
 
 export const KEY_LENGTH = 37
 const WHOLE_KEY = /(?<![0-9A-Za-z_])([sp]k_(?:live|test)_)[0-9A-Za-z]{29}(?![0-9A-Za-z])/
 const MASKED = /^[sp]k_(?:live|test)_(?:…|\.{3})([0-9A-Za-z]{4})$/
-// Parts of a key and the keys of most providers. None of them may be sent.
+// Parts of a Postern key, and the keys of most providers. None of them may be sent to the server.
 const SECRET = /(?<![0-9A-Za-z])[sp]k[-_][\w-]{5,}/
 const IDS = [
   ['project', /^proj_[0-9A-Za-z]{1,59}$/],

@@ -5,8 +5,7 @@ const PAGE = 100
 const AT_ONCE = 4
 
 /**
- * The first items of a list that match a query, at most wanted. It keeps reading while pages are short but not the
- * last.
+ * The first items of a list that match a query, up to "wanted". Keeps reading if a page is short but not the last.
  * @param {string} to below /api/admin/
  * @param {string} field the response's field with the list
  * @param {{query: object, wanted: number, signal: AbortSignal}} options
@@ -24,7 +23,7 @@ export async function firstOf(to, field, { query, wanted, signal }) {
   return { items: items.slice(0, wanted), more: Boolean(after) || items.length > wanted }
 }
 
-/** The response of a request, or null for a 404. */
+/** The response to a request, or null if it is a 404. */
 export async function orNull(promise) {
   try {
     return await promise
@@ -35,7 +34,7 @@ export async function orNull(promise) {
 }
 
 /**
- * Looks for a request in all projects. One response of the server covers several projects.
+ * Looks for a request in all projects. Each response of the server covers several projects.
  * @param {{signal?: AbortSignal, progress: (looked: number) => void}} options
  * @returns {Promise<{hit: {project: {id: string, name: string}, found: object} | null}>}
  */
@@ -50,13 +49,13 @@ export async function findRequest(id, { signal, progress }) {
   }
 }
 
-/** The violation with an ID in a project, or null if the project does not have it. */
+/** The violation with the given ID in a project, or null if the project does not have it. */
 async function inProject(id, project, signal) {
   return await orNull(get(path`projects/${project}/violations/${id}`, { signal }))
 }
 
 /**
- * Looks for a violation in the project in view, or in all projects if "everywhere" is set.
+ * Looks for a violation in the project that is in view, or in all projects if "everywhere" is set.
  * @param {{id: string, project: string, everywhere: boolean, signal: AbortSignal, progress: (looked: number) => void}} search
  *   project: '' for none; progress: gets the number of projects searched so far
  * @returns {Promise<{hit: {project: {id: string, name: string}, found: object} | null, looked: number, name: string}>}
