@@ -70,7 +70,7 @@ func isDashboard(r *http.Request) bool {
 	return address == dashboardPath || strings.HasPrefix(address, dashboardPath+"/")
 }
 
-// serveDashboard serves the dashboard's files. They are public: all data comes from the admin API, which
+// serveDashboard serves the dashboard's files. The files are public, because all data comes from the admin API, which
 // authenticates every request.
 func (s *Service) serveDashboard(w http.ResponseWriter, r *http.Request) {
 	for name, value := range pageHeaders {

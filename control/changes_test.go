@@ -102,7 +102,7 @@ func TestArchiveAndRestore(t *testing.T) {
 	}
 }
 
-// Keys created or reactivated in an archived project become active only when it is restored.
+// Keys that are created or reactivated in an archived project become active only when the project is restored.
 func TestChangesInArchivedProject(t *testing.T) {
 	b := controltest.New(t)
 	path := b.Project()
@@ -149,7 +149,7 @@ func TestArchiveIsAcknowledgedAfterDelivery(t *testing.T) {
 }
 
 // While a change is being delivered to the keys, other requests change the project and a key. No meter may get two
-// different records with the same version, because it would drop the second.
+// different records with the same version, because the meter would drop the second.
 func TestRecordVersionsAreUnique(t *testing.T) {
 	b := controltest.New(t)
 	path := b.Project()

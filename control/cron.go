@@ -15,7 +15,7 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// roundKey is the Directory document with the progress of the daily work.
+// roundKey is the key of the Directory document with the progress of the daily work.
 const roundKey = "w/round"
 
 // roundPage is the number of projects that one call reads.

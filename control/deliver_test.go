@@ -101,7 +101,7 @@ func TestNoWaitWithoutLeases(t *testing.T) {
 	keyPath, _ := l.Key(path)
 	l.Must(200, "POST", keyPath+"/deactivate", "")
 	l.Must(200, "PATCH", path, `{"plan":"team"}`)
-	l.Memory.Meters = func([]byte) []byte { return nil } // of an older version
+	l.Memory.Meters = func([]byte) []byte { return nil } // the reply of an older version
 	l.Must(200, "PATCH", path, `{"plan":"free"}`)
 	l.Memory.Meters = func([]byte) []byte { t.Error("a meter got a change of the name or the budget"); return nil }
 	l.Must(200, "PATCH", path, `{"name":"New","budget":7}`)

@@ -36,7 +36,7 @@ func TestRemedies(t *testing.T) {
 	if want := `[{"field":"Authorization","message":"must be Bearer TOKEN"}]`; !strings.Contains(apiKeyHeader.Body.String(), want) {
 		t.Errorf("token in X-API-Key: %s", apiKeyHeader.Body)
 	}
-	for range 5 { // the free ones
+	for range 5 { // wrong tokens that cause no lockout yet
 		b.Try("192.0.2.1", "wrong")
 	}
 	locked := b.Try("192.0.2.1", "wrong")

@@ -115,7 +115,7 @@ func TestPagesOfManyKeys(t *testing.T) {
 	for _, c := range []struct {
 		query string
 		want  []string
-		pages int // maximum
+		pages int // at most
 	}{
 		{"limit=100", all, 100},
 		{"limit=100&status=active", all, 100},

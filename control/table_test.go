@@ -28,7 +28,7 @@ func place(method, path string) string {
 	return strings.ToUpper(method) + " " + parameter.ReplaceAllString(path, "{}")
 }
 
-// operations returns the operations in docs/openapi.yaml by place.
+// operations returns the operations in docs/openapi.yaml, keyed by place.
 func operations(t *testing.T) map[string]operation {
 	t.Helper()
 	text, err := os.ReadFile("../docs/openapi.yaml")

@@ -101,8 +101,8 @@ func (auth *Authenticator) byToken(presented string) (actor kernel.Identity, ok 
 	return actor, ok
 }
 
-// minTokenBytes is the minimum length of a role's token. Nothing but the speed of the control plane limits guessing,
-// and 16 random base64 characters are 96 bits.
+// minTokenBytes is the minimum length of a role's token. The minimum is needed because only the speed of the control
+// plane limits guessing. 16 random base64 characters have 96 bits.
 const minTokenBytes = 16
 
 // tokenOf returns a role's token, or an empty string if the token is too short or not configured.

@@ -356,7 +356,7 @@ func TestLockoutDuringCommit(t *testing.T) {
 		for range 5 {
 			b.Try("192.0.2.1", "wrong")
 		}
-		b.Restart() // as another isolate
+		b.Restart() // simulates another isolate
 	}
 	locked(b, b.Try("192.0.2.1", "wrong"), 1)
 	if n := b.Documents("a/"); n != 5 {

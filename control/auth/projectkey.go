@@ -92,7 +92,7 @@ func (auth *Authenticator) keyVerdict(ctx context.Context, hash string) (keymete
 // has tried.
 type seenKeys struct {
 	mu      sync.Mutex
-	known   map[string]time.Time // by hash; how long the key is considered missing, or zero if it exists
+	known   map[string]time.Time // by hash; until when the key is considered missing, or zero if the key exists
 	guesses guesses.Circuits
 }
 

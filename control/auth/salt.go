@@ -9,8 +9,9 @@ import (
 	"github.com/postern-ai/postern/core/directory"
 )
 
-// saltKey is the Directory document with the random bytes that, together with the token, sign sessions. Without them,
-// anyone with a copied cookie could guess the token offline, without limit and unnoticed.
+// saltKey is the key of the Directory document with random bytes. They are used, together with a role's token, to
+// sign sessions. Without the random bytes, anyone with a copied cookie could guess the token offline, without limit
+// and unnoticed.
 const (
 	saltKey   = "c/salt"
 	saltBytes = 32

@@ -75,7 +75,7 @@ func TestInvalidSignIns(t *testing.T) {
 	b.Refused(b.Do("POST", controltest.Sessions, `{"token":""}`, "Authorization", ""), fault.AdminOff)
 }
 
-// Without a configured viewer token, an empty token does not authenticate.
+// An empty token does not authenticate, even if no viewer token is configured.
 func TestNoViewerToken(t *testing.T) {
 	b := controltest.New(t)
 	b.Refused(b.Do("POST", controltest.Sessions, `{"token":""}`, "Authorization", ""), fault.InvalidRequest)
@@ -131,7 +131,7 @@ func salt(b *controltest.Bench) []byte {
 func TestSalt(t *testing.T) {
 	b := controltest.New(t)
 	cookie := b.SignIn(controltest.Token)
-	b.Restart() // as another instance
+	b.Restart() // simulates another instance
 	if got := b.With(cookie, "GET", controltest.Sessions, ""); got.Code != 200 {
 		t.Error(got.Body)
 	}

@@ -55,7 +55,7 @@ func routesAre(b *controltest.Bench, path, health string, tiers ...string) {
 	}
 }
 
-// A model that was removed from the catalog is omitted; a project's own key makes its provider ready.
+// A model that was removed from the catalog is omitted. A project's own key for a provider makes that provider ready.
 func TestRoutesViewAfterTheCatalogChanged(t *testing.T) {
 	b := controltest.RoutedCatalog(t)
 	b.Masters = "k1:" + strings.Repeat("A", 43) + "="

@@ -55,7 +55,7 @@ func entryAt(ctx context.Context, s kernel.Store, p *directory.Project, object s
 		return chain.Entry{}, err
 	}
 	if len(found.Entries) == 0 || found.Entries[0].Seq != seq {
-		return chain.Entry{}, kernel.ErrConflict // pruned meanwhile
+		return chain.Entry{}, kernel.ErrConflict // pruned in the meantime
 	}
 	return found.Entries[0], nil
 }

@@ -79,7 +79,7 @@ type publicKeyView struct {
 	PublicKey string `json:"publicKey"` // Ed25519, 32 bytes in base64
 }
 
-// viewPublicKeys returns the public halves of the configured keys; the first one is in use.
+// viewPublicKeys returns the public halves of the configured keys. The first key is the one that signs.
 func viewPublicKeys(cp *kernel.Plane) []publicKeyView {
 	views := []publicKeyView{}
 	for _, k := range publicKeys(signingKeys(cp)) {

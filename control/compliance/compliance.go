@@ -55,7 +55,7 @@ type governedView struct {
 
 // governorCoverage says what the Governor checks.
 type governorCoverage struct {
-	Available            bool         `json:"available"` // the plan includes it
+	Available            bool         `json:"available"` // the plan includes the Governor
 	Enabled              bool         `json:"enabled"`
 	StrictMode           bool         `json:"strictMode"`
 	AutoApproveThreshold uint64       `json:"autoApproveThreshold"`

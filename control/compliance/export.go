@@ -335,7 +335,7 @@ func (e *export) eventLines(after string, limit int) (lines [][]byte, next strin
 			return nil, "", err
 		}
 		if len(page.Entries) == 0 || page.Entries[0].Seq != seq {
-			return nil, "", kernel.ErrConflict // pruned meanwhile
+			return nil, "", kernel.ErrConflict // pruned in the meantime
 		}
 		for i := range page.Entries {
 			entry := &page.Entries[i]

@@ -63,7 +63,7 @@ func TestCheckpointsOfExportsAreLimited(t *testing.T) {
 	}{
 		{0, true, 0, 0, "no checkpoint covers any"},
 		{0, false, 0, 1, "covers them all"},
-		{time.Hour, false, 0, 1, "covers them all"}, // it has not grown
+		{time.Hour, false, 0, 1, "covers them all"}, // the chain has not grown
 		{0, false, 1, 2, "covers them all"},
 		{30 * time.Second, false, 1, 2, "cover them up to entry 2; later ones are not signed yet"},
 		{30 * time.Second, false, 0, 3, "covers them all"},

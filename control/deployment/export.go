@@ -86,8 +86,8 @@ func takeMovedObject(f *kernel.Fields) (o movedObject, text string) {
 	return o, text
 }
 
-// exportObject serves POST /api/admin/export {"object","after"}. The endpoint is not a GET, because viewers, who may
-// send any GET, must not read key hashes and sealed provider keys.
+// exportObject serves POST /api/admin/export {"object","after"}. The endpoint is not a GET, because viewers may send
+// GET requests but must not read key hashes and sealed provider keys.
 func (h *handler) exportObject(c *kernel.Call) (kernel.Answer, error) {
 	f, err := c.Fields()
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/postern-ai/postern/core/move"
 )
 
-// importKey is the Directory document about the last import.
+// importKey is the key of the Directory document about the last import.
 const importKey = "i/import"
 
 const maxImportProjects = 10_000

@@ -17,8 +17,8 @@ type trialView struct {
 	Decision  string        `json:"decision"`
 	RiskScore int           `json:"riskScore"` // sum of the points, at most 100
 	Threshold uint64        `json:"autoApproveThreshold"`
-	Findings  []findingView `json:"findings"` // the first 100
-	Total     int           `json:"total"`    // findings
+	Findings  []findingView `json:"findings"` // at most 100
+	Total     int           `json:"total"`    // number of findings
 	Redacted  *string       `json:"redacted"` // null: nothing is redacted
 }
 

@@ -18,7 +18,7 @@ import (
 // Bounds of a model registry.
 const (
 	maxHistory      = 50       // maximum number of state changes, and of approvals, that an entry keeps; the audit log has all of them
-	maxHistoryBytes = 16 << 10 // of both as JSON
+	maxHistoryBytes = 16 << 10 // of both together, as JSON
 	entryIDBytes    = 12
 )
 
@@ -70,7 +70,7 @@ type Move struct {
 // entry.
 type State doc.RegistryState
 
-// Discovered is the state of a model without an entry.
+// Discovered is the name of the state of a model without an entry.
 const Discovered = "discovered"
 
 // String returns the API's name for the state.
@@ -128,7 +128,8 @@ func (t *Instant) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// EntryID returns the ID of a model's entry. It is derived from the model's name, so a model cannot have two entries.
+// EntryID returns the ID of a model's entry. The ID is derived from the model's name, so a model cannot have two
+// entries.
 func EntryID(model string) string {
 	sum := sha256.Sum256([]byte(model))
 	return kernel.EntryPrefix + hex.EncodeToString(sum[:entryIDBytes])
@@ -139,7 +140,7 @@ func (e *Entry) IsOverdue(nowMs uint64) bool {
 	return e.ReviewDate != 0 && uint64(e.ReviewDate) < nowMs && e.State != State(doc.RegistryRetired)
 }
 
-// Compact returns the part of the entry that the gateway needs to enforce it.
+// Compact returns the part of the entry that the gateway needs to enforce the entry.
 func (e *Entry) Compact() doc.RegistryModel {
 	m := doc.RegistryModel{Model: e.Model, State: doc.RegistryState(e.State)}
 	switch m.State {
@@ -210,7 +211,7 @@ func readAll(ctx context.Context, cp *kernel.Plane, projectID string) (all []Ent
 	return all, nil
 }
 
-// Read reads an entry. It returns kernel.ErrNotFound if the model has none.
+// Read reads an entry. The error is kernel.ErrNotFound if the model has no entry.
 func Read(ctx context.Context, cp *kernel.Plane, projectID, id string) (Entry, error) {
 	found, err := cp.Store.Document(ctx, doc.RegistryKey(projectID, id))
 	if err != nil {

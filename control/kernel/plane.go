@@ -18,9 +18,9 @@ import (
 
 // Objects calls the deployment's objects.
 type Objects interface {
-	// Call sends one command to the object (class, name) and returns its reply. The first call creates the object
-	// near region, which is a location hint of the platform or empty. Even if Call returns an error, the command may
-	// have been executed.
+	// Call sends one command to the object with the given class and name, and returns the object's reply. The first
+	// call creates the object near region, which is a location hint of the platform or empty. Even if Call returns an
+	// error, the command may have been executed.
 	Call(ctx context.Context, class abi.Class, name, region string, command []byte) ([]byte, error)
 }
 
@@ -40,8 +40,9 @@ type Config struct {
 	// Runtime is the program whose environment variables configure the control plane: "control Worker" or "server".
 	// The remedies in error messages name it.
 	Runtime string
-	// Addresses are where browsers may reach the control plane. If it is nil, the URL of each request counts. That is
-	// safe on Workers, because the platform has already matched the host with a route.
+	// Addresses returns the addresses at which browsers may reach the control plane. If the function is nil, the URL
+	// of each request counts. That is safe on Workers, because the platform has already matched the host with a
+	// route.
 	Addresses func() Addresses
 	// Access configures authentication by Cloudflare Access. Optional.
 	Access func() Access

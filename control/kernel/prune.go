@@ -39,7 +39,7 @@ func (cp *Plane) Prune(ctx context.Context, query directory.List, isOld func(dir
 }
 
 // remove deletes documents in as few commits as possible. If one of them has changed in the meantime and so is no
-// longer old, its batch is left to the next run.
+// longer old, the next run handles the batch that contains it.
 func (cp *Plane) remove(ctx context.Context, removals []directory.Write) error {
 	for batch := range slices.Chunk(removals, directory.MaxWrites) {
 		if _, err := cp.Store.Commit(ctx, Change{Writes: batch}); err != nil {

@@ -81,8 +81,8 @@ func LockedOut(wait time.Duration) *Refusal {
 	return r
 }
 
-// Unavailable returns a 503 for a failed call to an object or to Cloudflare Access. If a delivery of a committed
-// change failed, the outbox also repeats it.
+// Unavailable returns a 503 for a failed call to an object or to Cloudflare Access. If the delivery of a committed
+// change failed, the outbox repeats the delivery.
 func Unavailable(cause error) *Refusal {
 	return &Refusal{Fault: fault.Unavailable, RetryAfter: "2", Cause: cause}
 }

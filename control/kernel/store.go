@@ -262,8 +262,8 @@ func (s Store) Republished(ctx context.Context, projectID string) (bool, error) 
 }
 
 // snapshot reads a project and its first keys, at most one more than MaxUpdatedKeys, in a consistent state. It relies
-// on every commit in the project changing the project's version. A record that mixes documents from different states
-// could have the same version as another record.
+// on the fact that every commit in the project changes the project's version. A record that mixes documents from
+// different states could have the same version as a different record.
 func (s Store) snapshot(ctx context.Context, projectID string) (p directory.Project, all []directory.Key, err error) {
 	after, err := s.Project(ctx, projectID)
 	for range MaxAttempts {

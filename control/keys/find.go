@@ -54,14 +54,15 @@ type matchesView struct {
 }
 
 // searchKeys serves GET /api/admin/keys?q=&limit=&after=. Keys are sorted by project, and oldest first within each
-// project. It reads a limited part of the Directory, so a page may be short or even empty although more pages follow.
+// project. One request reads a limited part of the Directory, so a page may be short or even empty although more
+// pages follow.
 func (h *handler) searchKeys(c *kernel.Call) (kernel.Answer, error) {
 	q, err := kernel.ReadQueryOverProjects(c.Request, kernel.KeyPrefix, "q")
 	if err != nil {
 		return kernel.Answer{}, err
 	}
 	text := strings.TrimSpace(q.Values.Get("q"))
-	if _, _, whole := keys.Parse(text); whole { // not repeated
+	if _, _, whole := keys.Parse(text); whole { // the message does not repeat it
 		return kernel.Answer{}, kernel.Invalid(fault.Detail{Field: "q",
 			Message: "must not be a complete key, because keys do not belong in URLs; find it by its SHA-256 with GET " + kernel.KeysPath + "/{hash}"})
 	}

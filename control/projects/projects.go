@@ -132,7 +132,7 @@ func (h *handler) newProject(f *kernel.Fields) (directory.Project, error) {
 	p.BudgetPico, _ = f.Budget(h.Catalog.Plan(p.Plan).BudgetPico)
 	cycle, _ := f.Choice("budgetPeriod", settings.CycleWords[0], settings.CycleWords)
 	p.Cycle = kernel.Translate(cycle, settings.CycleWords, settings.Cycles)
-	if !f.Null("region") { // as responses show it
+	if !f.Null("region") { // null, as in responses
 		p.Region, _ = f.Choice("region", "", kernel.Regions)
 	}
 	p.Cache, p.CacheTTLSeconds = doc.CacheColo, defaultCacheTTLSeconds

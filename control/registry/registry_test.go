@@ -18,7 +18,7 @@ import (
 // registryBench is a bench with reducers and a project.
 type registryBench struct {
 	*controltest.Bench
-	project  string // its path
+	project  string // the project's path
 	registry string // the path of the project's registry, for operators
 }
 

@@ -137,7 +137,7 @@ func (h *handler) discover(c *kernel.Call, e *inventory.Entry) error {
 	return kernel.Missing("entry", c.ID)
 }
 
-// move changes the state and records who did it and why.
+// move changes the state and records who changed it and why.
 func (h *handler) move(c *kernel.Call, e *inventory.Entry, to doc.RegistryState, reason string) {
 	now, by := inventory.Instant(h.NowMs()), c.Actor.Name
 	if to == doc.RegistryApproved || to == doc.RegistryRestricted {

@@ -49,7 +49,7 @@ const BatchPrefix = "batch_"
 // RequestFilter selects requests. An empty field matches every request.
 type RequestFilter struct {
 	ID, Key, Model, Provider, Status, Cache, Outcome, Cause string
-	// FromMs and ToMs are the time range. ToMs is exclusive. 0 means no bound.
+	// FromMs and ToMs are the bounds of the time range. ToMs is exclusive. 0 means that there is no bound.
 	FromMs, ToMs uint64
 	// ProviderTexts shows the messages of providers, which only owners may see.
 	ProviderTexts bool

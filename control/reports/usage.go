@@ -28,7 +28,7 @@ type Figures struct {
 	Estimated        uint64          `json:"estimated"`        // requests for which the provider did not report usage
 	Expired          uint64          `json:"expired"`          // requests for which the reservation was charged because they were never settled
 	Latency          *DurationsView  `json:"latency"`          // null: not measured
-	TimeToFirstToken *DurationsView  `json:"timeToFirstToken"` // of streams; null: not measured
+	TimeToFirstToken *DurationsView  `json:"timeToFirstToken"` // of streams only; null: not measured
 	PromptCache      PromptCacheView `json:"promptCache"`
 	Attempts         AttemptsView    `json:"attempts"`
 	Outcomes         OutcomesView    `json:"outcomes"`

@@ -7,7 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/keys"
 )
 
-// KeyView is a key as the API returns it. Value is set only in the response that creates the key.
+// KeyView is a key as the API returns it. Value is set only in the response to the request that creates the key.
 type KeyView struct {
 	ID          string     `json:"id"`
 	Name        string     `json:"name"`
@@ -22,7 +22,7 @@ type KeyView struct {
 	Permissions []string   `json:"permissions"` // granted permissions
 	Limits      LimitsView `json:"limits"`
 	ExpiresAt   *string    `json:"expiresAt"`  // when the key starts being rejected; null: never
-	ReplacedBy  *string    `json:"replacedBy"` // ID of the key that it was rotated into
+	ReplacedBy  *string    `json:"replacedBy"` // ID of the key that replaced it in a rotation
 	Version     uint64     `json:"version"`
 	Value       string     `json:"value,omitempty"`
 }

@@ -128,7 +128,7 @@ func TestCompareOneModel(t *testing.T) {
 	}
 	for query, want := range map[string][2][]string{
 		"of=mid&model=low":             {{"mid"}, {"low"}},
-		"of=vector&model=alpha/low":    {{"vector"}, nil}, // of another kind
+		"of=vector&model=alpha/low":    {{"vector"}, nil}, // a model of another kind
 		"of=vector&model=vector-low":   {{"vector"}, {"vector-low"}},
 		"of=never-used&model=low":      {nil, nil},
 		"of=gone":                      {{"gone"}, nil},

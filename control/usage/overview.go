@@ -30,7 +30,7 @@ func (h *handler) overviewRoute() kernel.Route {
 // overview is what the deployment's Ledger knows about a range and the previous one.
 type overview struct {
 	word   string
-	hours  ledger.OverviewQuery // without pages
+	hours  ledger.OverviewQuery // without paging
 	found  *activities
 	before *activities
 	recent *activities // the current hour and the previous one

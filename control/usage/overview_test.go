@@ -122,7 +122,7 @@ func TestOverviewStatus(t *testing.T) {
 	path := b.Project()
 	id := path[strings.LastIndex(path, "/")+1:]
 	b.Memory.Deliver(t)
-	b.Spend(id, "meter", "key_1", "gpt-5.5", 1, 450*money.Cent) // of 5 dollars
+	b.Spend(id, "meter", "key_1", "gpt-5.5", 1, 450*money.Cent) // of a budget of 5 dollars
 	hour := b.Memory.NowMs() / calendar.HourMs
 	u := ledger.Usage{Day: hour / 24, Hour: hour % 24, Model: "gpt-5.5", Requests: 1}
 	u.Attempts.Failed[ledger.CauseUnavailable] = 5

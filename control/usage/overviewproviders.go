@@ -12,7 +12,7 @@ type overviewProviders struct {
 	Provider         string                 `json:"provider"`
 	State            string                 `json:"state"`
 	Recent           recentAttempts         `json:"recent"`
-	Requests         uint64                 `json:"requests"` // served
+	Requests         uint64                 `json:"requests"` // served requests
 	Cost             json.RawMessage        `json:"cost"`
 	Attempts         reports.AttemptsView   `json:"attempts"`
 	Latency          *reports.DurationsView `json:"latency"`

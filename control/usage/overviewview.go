@@ -28,9 +28,9 @@ type overviewView struct {
 	Before    reports.Figures     `json:"before"` // of the previous range of the same length
 	Series    []stepView          `json:"series"`
 	Projects  []projectFigures    `json:"projects"`
-	Keys      []keyFigures        `json:"keys"`      // that cost most
-	Models    []reports.UsageRow  `json:"models"`    // that cost most
-	Providers []overviewProviders `json:"providers"` // of the catalog
+	Keys      []keyFigures        `json:"keys"`      // with the highest cost
+	Models    []reports.UsageRow  `json:"models"`    // with the highest cost
+	Providers []overviewProviders `json:"providers"` // in the catalog
 }
 
 // overviewStatus has the figures that operators look at first.
@@ -78,7 +78,7 @@ type projectFigures struct {
 	Budget         *overviewBudget  `json:"budget"`
 	Forecast       *json.RawMessage `json:"forecast"` // dollars by the end of the budget's period; null: not known yet
 	OpenViolations uint64           `json:"openViolations"`
-	ReportedAt     *string          `json:"reportedAt"` // null: it has not reported
+	ReportedAt     *string          `json:"reportedAt"` // null: the project has not reported
 	Spark          []uint64         `json:"spark"`      // requests by step
 	reports.Figures
 }

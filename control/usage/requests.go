@@ -120,7 +120,7 @@ type merge struct {
 	place   place // where the next page begins
 	batches []ledger.RequestBatch
 	chunks  []ledger.Chunk
-	calls   int // that remain
+	calls   int // remaining
 	// passedMs is a time before the range. If everything that one call returns is older, the rest of the list is
 	// outside the range.
 	passedMs uint64

@@ -198,8 +198,8 @@ func (h *handler) readDays(q *kernel.Query) (first, end uint64, valid bool) {
 	return first, end, valid
 }
 
-// rejectDays reports that days are in the wrong order or that there are too many of them. It blames the parameter
-// that was sent, or "from" if both were.
+// rejectDays reports that days are in the wrong order or that there are too many of them. The problem names the
+// parameter that was sent, or "from" if both were sent.
 func rejectDays(q *kernel.Query, firstDay, endDay uint64) {
 	most := "; one response covers at most " + strconv.Itoa(maxUsageDays) + " days"
 	first, last := kernel.DateText(firstDay), kernel.DateText(endDay-1)

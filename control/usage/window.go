@@ -15,7 +15,8 @@ type window struct {
 	first, end uint64 // in days or spans since 1970-01-01; end is exclusive
 }
 
-// rangeWords are the ranges that end now. They consist of ten-minute spans or of whole days including today.
+// rangeWords are the names of the ranges that end now. These ranges consist of ten-minute spans, or of whole days
+// including today.
 var rangeWords = []string{"1h", "24h", "7d", "30d", "90d", "month"}
 
 const (

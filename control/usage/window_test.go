@@ -130,7 +130,7 @@ func TestPercentiles(t *testing.T) {
 		}
 	}
 	if w := readWindow(b, path, "range=1h&by=minute"); w.Totals.Latency != nil || len(w.Rows) != 2 {
-		t.Errorf("%+v", w) // minutes have no durations
+		t.Errorf("%+v", w) // reports by the minute have no durations
 	}
 }
 

@@ -36,9 +36,9 @@ type allView struct {
 
 // search records how far the projects have been searched, and holds the page so far.
 type search struct {
-	command ledger.Violations // for each project
+	command ledger.Violations // sent to each project
 	after   string            // ID of the last project that was searched; empty: none
-	calls   int               // that remain
+	calls   int               // remaining
 	ended   bool
 	page    allView
 }
@@ -104,8 +104,8 @@ func readCursor(after string) (project string, searched, beganMs uint64, ok bool
 	return project, searched, beganMs, err == nil
 }
 
-// searchSome searches the next projects with the calls that remain. If they do not suffice for a project, the next
-// page searches it again from the beginning.
+// searchSome searches the next projects with the calls that remain. If too few calls remain for a project, the next
+// page searches the project again from the beginning.
 func (h *handler) searchSome(c *kernel.Call, s *search) error {
 	limit := min(projectsAtOnce, s.calls-1)
 	docs, err := h.Store.List(c, directory.List{Prefix: doc.ProjectKey(""), After: doc.ProjectKey(s.after), Limit: uint64(limit)})

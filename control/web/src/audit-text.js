@@ -34,7 +34,7 @@ export function actionText(action) {
   return ACTIONS[action] ?? action
 }
 
-/** Fields that the entry shows elsewhere or that change with every update. */
+/** Fields that are shown elsewhere in the entry or change with every update. */
 const HIDDEN = new Set(['version', 'id', 'createdAt', 'setAt', 'lastUsedAt'])
 
 /**

@@ -12,7 +12,7 @@ const AXIS_WIDTH = 62
 const X_AXIS_HEIGHT = 24
 const FONT = '12px system-ui, sans-serif'
 const COLORS = ['--line-1', '--line-2']
-/** Tick steps for an axis with whole numbers. */
+/** The tick steps of an axis with whole numbers. */
 const WHOLE_STEPS = Array.from({ length: 13 }, (_, i) => 10 ** i).flatMap((n) => [n, 2 * n, 5 * n])
 const DASHES = [[], [6, 4]]
 
@@ -121,7 +121,7 @@ function options({ target, step, lines, bars, whole, format, onHover }) {
         gap: 6,
         grid: { stroke: color('--grid'), width: 1 },
         space: 36,
-        values: (_, splits) => splits.map((split) => (split === 0 ? '' : format(split))), // 0 is the x axis
+        values: (_, splits) => splits.map((split) => (split === 0 ? '' : format(split))), // no label for 0, which is the x axis
         ...(whole && { incrs: WHOLE_STEPS }),
       },
     ],
@@ -145,14 +145,14 @@ function dateIn(step) {
 }
 
 const STEP_S = { minute: 60, hour: 3600, day: 86_400 }
-/** Distances between ticks, in steps. */
+/** The possible distances between ticks, in steps. */
 const TICKS = {
   minute: [1, 2, 5, 10, 15, 30, 60],
   hour: [1, 2, 3, 6, 12, 24, 48, 72],
   day: [1, 2, 3, 5, 7, 10, 14, 21, 28],
 }
 
-/** The x range with space for half a bar at both ends. */
+/** The x range, with space for half a bar at both ends. */
 function padded(first, last, step) {
   return [first - STEP_S[step] / 2, last + STEP_S[step] / 2]
 }

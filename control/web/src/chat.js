@@ -116,7 +116,7 @@ export async function streamChat(form, signal, onPart) {
 
 /**
  * The cost of a request, looked up in the project's recent requests.
- * @returns {Promise<number | null>} cents; null if the request is not listed, for example because its key belongs to
+ * @returns {Promise<number | null>} the cost in cents, or null if the request is not listed, for example because its key belongs to
  *   another project
  */
 export async function costOf(projectId, requestId, signal) {

@@ -51,7 +51,7 @@ export function useDraft(now, form) {
   }
 }
 
-/** Runs act. After a version conflict (409), loads the current record into the page before showing the error. */
+/** Runs act. After a version conflict (409), loads the current record into the page before it throws the error. */
 export async function orReload(act, load, onLoaded) {
   try {
     return await act()

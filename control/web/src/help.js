@@ -2,10 +2,10 @@
 
 export const DOCS = '/docs/'
 
-/** The description of the Governor’s rules and risk score. */
+/** The documentation of the Governor’s rules and risk score. */
 export const GOVERNOR_DOCS = '/docs/guides/governor/'
 
-/** Where requests without a known key are counted. */
+/** The documentation of where requests without a known key are counted. */
 export const UNKNOWN_KEYS_DOCS = '/docs/reference/usage-reports/#requests-without-a-known-key'
 
 /** The documentation of an error’s code. */

@@ -4,7 +4,7 @@ import { sha256 } from './sha256.js'
 
 const ENTRY_DIGITS = 24
 
-/** Where each kind of ID leads. Without the ID of the project, only a project itself has a page. */
+/** The page to which each kind of ID leads. Without the ID of the project, only a project itself has a page. */
 const PAGES = {
   proj: (id) => to('projects', id),
   key: (id, project) => project && to('projects', project, 'keys', id),
@@ -13,7 +13,7 @@ const PAGES = {
   req: (id, project) => project && to('projects', project, 'requests', id),
 }
 
-/** An ID in the form that the server creates. Shorter ones could be words that someone chose. */
+/** Matches an ID in the form that the server creates. Shorter texts could be words that someone chose. */
 const ID = /((?<![0-9A-Za-z_])(?:proj|key|vio|mod|req)_[0-9a-f]{24,32}(?![0-9A-Za-z_]))/
 
 /** The page that an ID leads to, or undefined. @param {string} [project] ID of the project that has it */
@@ -22,11 +22,11 @@ export function hrefOf(id, project) {
   return (Object.hasOwn(PAGES, kind) && PAGES[kind](id, project)) || undefined
 }
 
-/** A text split into pieces. Every second piece is an ID. */
+/** A text split into pieces, of which every second one is an ID. */
 export const piecesOf = (text) => text.split(ID)
 
 /** The ID of a model's entry in a project's registry. It must match EntryID in control/inventory. */
 export const entryOf = (model) => `mod_${sha256(model).slice(0, ENTRY_DIGITS)}`
 
-/** The models page with a model, or with the models of a tier. */
+/** A link to the models page that shows a model, or the models of a tier. */
 export const modelHref = (name) => `${to('models')}?q=${encodeURIComponent(name)}`

@@ -2,7 +2,10 @@
 // in UTC.
 import { startOf } from './violations.js'
 
-/** RFC 3339 for the API. For a date, this is midnight "days" days later. Empty if the text is not a time since 1971. */
+/**
+ * A text as an RFC 3339 time for the API. A date means midnight, "days" days later. Empty if it is not a time since
+ * 1971.
+ */
 export function instantOf(text, days = 0) {
   if (/^\d{4}-\d\d-\d\d$/.test(text)) return startOf(text, days)
   const ms = Date.parse(/(Z|[+-]\d\d:\d\d)$/i.test(text) ? text : `${text}Z`)

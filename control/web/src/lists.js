@@ -6,7 +6,7 @@ import { useResource } from './resource.js'
 
 const IDLE = { loading: false, error: undefined }
 
-/** The largest page of the API. */
+/** The maximum size of a page in the API. */
 const MAX_PAGE = 100
 
 /**

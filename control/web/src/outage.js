@@ -65,7 +65,7 @@ export function retryNow() {
   }
 }
 
-/** Calls a listener with {error, trying, pauseMs} on each change. error is undefined while no load is held. */
+/** Calls a listener with {error, trying, pauseMs} on each change. "error" is undefined while no load is held. */
 export function subscribe(listener) {
   listeners.add(listener)
   listener(state)

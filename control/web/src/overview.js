@@ -10,7 +10,7 @@ const FAILED_BAD = 0.05
 /**
  * The parts of the state strip: name, value, note, look and, for most parts, either the order of the projects or the
  * page that shows more.
- * @param {object} data of GET …/overview
+ * @param {object} data the response of GET …/overview
  * @returns {{name: string, value: string, note: string, look: 'good' | 'warn' | 'bad', sort?: string, page?: string, query?: object}[]}
  */
 export function stateOf({ status, totals }) {
@@ -102,8 +102,8 @@ export function topProjects(projects, number) {
 /**
  * The providers in the catalog with their recorded figures, followed by recorded providers that are no longer in the
  * catalog.
- * @param {{name: string}[]} catalog of GET …/providers
- * @param {{provider: string}[]} recorded of GET …/overview
+ * @param {{name: string}[]} catalog the providers from GET …/providers
+ * @param {{provider: string}[]} recorded the providers from GET …/overview
  */
 export function joined(catalog, recorded) {
   const names = new Set(catalog.map(({ name }) => name))

@@ -7,7 +7,7 @@ const TEN_MINUTES_MS = 10 * MINUTE_MS
 const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 const STEPS_MS = { minute: MINUTE_MS, hour: HOUR_MS, day: DAY_MS }
-/** Retention: hourly usage is kept for eight days, daily usage for 400. */
+/** Retention: hourly usage is kept for eight days, and daily usage for 400. */
 const HOURS_KEPT_DAYS = 8
 const DAYS_KEPT = 400
 
@@ -75,7 +75,7 @@ export function usageQuery({ name, from, to: end }, now = Date.now()) {
   return { ...daysOf(name, now), by: 'day' }
 }
 
-/** Up to two recent days are shown by the hour. */
+/** The step of a chart. A recent range of at most two days is shown by the hour. */
 function stepOfDays(from, end, now) {
   const isRecent = Date.parse(from) > now - HOURS_KEPT_DAYS * DAY_MS
   return isRecent && Date.parse(end) - Date.parse(from) <= DAY_MS ? 'hour' : 'day'
@@ -93,7 +93,7 @@ export function sinceOf(name, now = Date.now()) {
   return new Date(timeOf(`${textOf(noon - (days - 1) * DAY_MS).slice(0, 10)}T00:00`)).toISOString()
 }
 
-/** The initial custom range: the days of another range. */
+/** The initial custom range, which covers the days of another range. */
 export function customOf(name, now = Date.now()) {
   const days = { from: dayOf(now - (name === '1h' || name === '2h' ? 0 : DAY_MS)), to: dayOf(now) }
   return { range: CUSTOM, ...(daysOf(name, now) ?? days) }
@@ -108,7 +108,7 @@ export function presentHours(number, now = Date.now()) {
 /** The minimum and maximum for the fields of a custom range. */
 export function boundsOf(isOfTimes, now = Date.now()) {
   if (!isOfTimes) return { min: dayOf(now - DAYS_KEPT * DAY_MS), max: dayOf(now) }
-  const first = Math.ceil((now - HOURS_KEPT_DAYS * DAY_MS) / TEN_MINUTES_MS) * TEN_MINUTES_MS // the field counts its steps from there
+  const first = Math.ceil((now - HOURS_KEPT_DAYS * DAY_MS) / TEN_MINUTES_MS) * TEN_MINUTES_MS // the field counts its steps from this time
   return { min: textOf(first).slice(0, 16), max: textOf(now + DAY_MS).slice(0, 16) }
 }
 

@@ -11,8 +11,8 @@ function without(ids, some) {
 /**
  * The selected rows among a list's loaded rows. The selection survives sorting and loading more pages. A different
  * query clears it.
- * @param {object} list of useList
- * @param {object} query of the list
+ * @param {object} list the result of useList
+ * @param {object} query the query of the list
  * @returns {{rows: any[], ids: Set<string>, has: (id: string) => boolean, pick: (ids: string[], on: boolean) => void,
  *   keep: (ids: string[]) => void}} rows: the selected ones; pick: adds or removes; keep: selects these and no others
  */

@@ -23,7 +23,7 @@ export const Session = createContext({
 export const useSession = () => useContext(Session)
 export const useViewer = () => useSession().role !== 'owner'
 
-/** The session before the server has responded. */
+/** The session until the server has responded. */
 export const PENDING = { role: 'viewer', name: '', via: '', expiresAt: null, docs: true, pending: true }
 
 /**

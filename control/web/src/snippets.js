@@ -30,7 +30,7 @@ export function exportLine(value) {
 
 const HELLO = { messages: [{ role: 'user', content: 'Hello!' }] }
 
-/** Snippets that use a key, as {title, text}. */
+/** Snippets that use a key, each as {title, text}. */
 export function snippetsFor(origin, projectId, { kind, value }) {
   if (kind === 'project') {
     const url = `${origin}/api/usage?projectId=${encodeURIComponent(projectId)}`

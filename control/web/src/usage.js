@@ -1,6 +1,6 @@
 // Helpers for the usage report of GET …/usage.
 
-/** The figures of a slot without requests. */
+/** The figures of a step without requests. */
 export const NO_FIGURES = {
   requests: 0,
   hits: 0,
@@ -27,7 +27,7 @@ export const NO_FIGURES = {
  * One row for every step of a range that has already begun, including the steps without usage, which the report
  * omits.
  * @param {{slots: number[], step: string}} span
- * @param {object[]} rows with the step's time: "minute", "hour" or "day"
+ * @param {object[]} rows rows with the time of a step in the field "minute", "hour" or "day"
  */
 export function series({ slots, step }, rows, now = Date.now()) {
   const at = new Map(rows.map((row) => [Date.parse(row[step]), row]))
@@ -36,7 +36,7 @@ export function series({ slots, step }, rows, now = Date.now()) {
 
 export const share = (part, whole) => (whole > 0 ? (part / whole) * 100 : null)
 
-/** The URL of the usage report as a file. @param {object} query of the report, with "by" */
+/** The URL of the usage report as a file. @param {object} query the report's query, including "by" */
 export function downloadHref(projectId, query, format) {
   return `/api/admin/projects/${encodeURIComponent(projectId)}/usage?${new URLSearchParams({ ...query, format })}`
 }

@@ -28,7 +28,7 @@ export function Button({
   return html`<button type="button" class=${`button ${look}`} ...${rest} ...${note} ...${waiting} disabled=${disabled || forbidden}>${children}</button>`
 }
 
-/** A link that looks like a button. For viewers, a link with "changes" becomes a disabled button. */
+/** A link that looks like a button. For viewers, a link with the property "changes" becomes a disabled button. */
 export function ButtonLink({ href, look = '', changes = false, children, ...rest }) {
   const forbidden = useViewer() && changes
   if (forbidden) return html`<${Button} look=${look} changes>${children}<//>`

@@ -15,7 +15,7 @@ export function WithIds({ text, project }) {
   return html`${piecesOf(text).map((piece, i) => (i % 2 === 1 ? html`<${Id} key=${i} id=${piece} project=${project} />` : piece))}`
 }
 
-/** The name of a model or a tier. none: what to show without a name. */
+/** The name of a model or a tier. "none" is what to show if there is no name. */
 export function ModelName({ of: name, none = '–' }) {
   return name ? html`<${Name} text=${name} href=${modelHref(name)} />` : html`<span class="muted">${none}</span>`
 }

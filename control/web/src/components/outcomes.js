@@ -18,7 +18,7 @@ import { Card } from './page.js'
 import { Table } from './table.js'
 import { wasBefore } from './tiles.js'
 
-/** A link target: the list of a project's requests with filters. @param {{from: string, to: string}} [range] two dates or two times */
+/** A link target: the list of a project's requests, filtered. @param {{from: string, to: string}} [range] two dates or two times */
 export const requestsHref = (project, filters, range) =>
   to('projects', project.id, 'requests') + queryOf({ ...filters, from: range?.from, to: range?.to })
 
@@ -28,9 +28,9 @@ export function Outcome({ of: outcome }) {
 
 /**
  * The tiles of an overview. All percentages are of all requests.
- * @param {{id: string} | null} project  null: the figures cover all projects, and there is no list of their requests
+ * @param {{id: string} | null} project  null if the figures cover all projects, because there is no list of their requests
  * @param {object} [before] the figures of the previous range
- * @param {{from: string, to: string}} [range] of the figures
+ * @param {{from: string, to: string}} [range] the range of the figures
  */
 export function outcomeTiles(totals, project, before, range) {
   const { requests, outcomes } = totals

@@ -37,7 +37,7 @@ export function ProviderTable({ rows, more = [], order = 'sort-providers' }) {
   return html`<${Table} ...${sorting} caption="Providers" columns=${columns} rows=${inOrder(rows)} rowKey=${(row) => row.provider} />`
 }
 
-/** Failing providers first, then those with the most attempts. */
+/** Failing providers come first, then the providers with the most attempts. */
 export function inOrder(rows) {
   const rank = ({ state }) => STATES.indexOf(state)
   return [...rows].sort((a, b) => rank(a) - rank(b) || b.attempts.total - a.attempts.total)

@@ -25,7 +25,7 @@ export function Switcher({ current, path }) {
   }, [open])
   const closeOnEscape = (event) => {
     if (event.key !== 'Escape' || !open) return
-    event.preventDefault() // it closes nothing else
+    event.preventDefault() // the key must not close anything else
     setOpen(false)
     frame.current.querySelector('button').focus()
   }

@@ -60,7 +60,7 @@ function Result({ sent, result, current }) {
   </section>`
 }
 
-/** Why the decision differs from what the threshold alone would imply. */
+/** The reason why the decision differs from what the threshold alone would imply. */
 function reasonOf({ findings, decision, riskScore, autoApproveThreshold }) {
   const blocking = findings.find(({ action }) => action === 'block')
   if (decision === 'block' && blocking) return html`, blocked by <code>${blocking.rule}</code>`

@@ -19,7 +19,7 @@ const KINDS = [
   ['moderation', 'Moderation'],
 ]
 
-/** The price of output, or null for models that have no output. */
+/** The price of output tokens, or null for the kinds of models that have no output. */
 function outputPrice({ kind, outputPrice }) {
   return ['embedding', 'moderation'].includes(kind) ? null : outputPrice
 }

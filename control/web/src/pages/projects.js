@@ -82,7 +82,7 @@ function NoProjects({ first }) {
   return html`<${Empty} title="No projects match"><p>Change the search or the status filter.</p><//>`
 }
 
-/** What to do in a deployment without projects. */
+/** Says what to do in a deployment without projects. */
 export function FirstProject() {
   return html`<${Empty} title="Create your first project">
     <ol class="steps">

@@ -25,7 +25,7 @@ import { EntryState, riskTier } from './registry.js'
 import { useKeyNames } from './violations.js'
 
 const FORM = { draftOf, fieldsOf }
-/** What each state means for requests. */
+/** Explains what each state means for requests. */
 const EFFECTS = {
   blocked: 'Requests for this model are rejected.',
   retired: 'Requests for this model are rejected.',
@@ -134,7 +134,7 @@ function Transition({ entry, at, set, next: [state, verb], project, setProject, 
       () => get(at),
       set,
     )
-    setProject(await get(path`projects/${project.id}`)) // it has a new version
+    setProject(await get(path`projects/${project.id}`)) // the project has a new version
     return saved
   }
   const done = (saved) => {

@@ -111,7 +111,7 @@ function Enforcement({ project, view: { enforcement, delivery }, reload, setProj
   const value = selected ?? enforcement
   const { busy, error, run } = useAction(async () => {
     const saved = await put(path`projects/${project.id}/models-registry/enforcement`, { enforcement: value })
-    setProject(await get(path`projects/${project.id}`)) // it has a new version
+    setProject(await get(path`projects/${project.id}`)) // the project has a new version
     select(null)
     notify(saved.delivery === 'pending' ? 'Enforcement saved. Some keys get it within minutes.' : 'Enforcement saved')
     reload()

@@ -13,7 +13,7 @@ import { causeWords, outcomeWords } from '../outcomes.js'
 import { followed, match, to, useQuery } from '../router.js'
 import { FoundRequest, Request, useRequest } from './request.js'
 
-/** Matches the list's table but not the tables inside a drawer. */
+/** A selector that matches the list's table, but not the tables inside a drawer. */
 export const LIST = '.loaded > .table-frame'
 
 const rowLink = (id) => document.querySelector(`${LIST} a[href$="/requests/${CSS.escape(id)}"]`)

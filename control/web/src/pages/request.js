@@ -36,7 +36,7 @@ export function RequestPage({ project, params: { request: id } }) {
   <//>`
 }
 
-/** A request as a resource. Its data is null if the project has no record of it. */
+/** A request as a resource. The data is null if the project has no record of the request. */
 export function useRequest(project, id) {
   return useResource((signal) => load(project, id, signal), [id])
 }
@@ -207,7 +207,7 @@ function Again({ of: diagnosis }) {
   <//>`
 }
 
-/** Explains why a request may be missing and offers a search in the other projects. */
+/** Explains why a request may be missing, and offers a search in the other projects. */
 function NotRecorded({ id }) {
   const [searched, progress] = useState(0)
   const search = useAction(async () => {

@@ -16,7 +16,7 @@ const ZONES = [
 ]
 
 /**
- * The pages and actions that match a text; all of them for an empty one.
+ * The pages and actions that match a text. An empty text matches all of them.
  * @param {string} text
  * @param {{project: string, pages: {project: any[], others: any[]}, session: object}} place
  *   project: ID of the project in view, or ''; pages: as in the shell

@@ -1,4 +1,4 @@
-// A key that was found by its value: what it is, what it did, and how to revoke it.
+// A key that was found by its value: its data, its recent requests, and the actions that revoke it.
 import { useState } from 'preact/hooks'
 import { get, path } from '../api.js'
 import { Badge, Status } from '../components/badge.js'
