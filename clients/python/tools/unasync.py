@@ -11,7 +11,6 @@ NOTE = "# Made from _async/{} by tools/unasync.py. Change that file.\n"
 # In this order. A pattern is a regular expression.
 RULES = [
     (r"^from \.\._pending import .*\n", ""),
-    (r"The asynchronous client\. `_sync` is made from it by tools/unasync\.py\.", "The synchronous client, made from `_async` by tools/unasync.py."),
     (r"import AsyncIterator, Awaitable, Callable", "import Callable, Iterator"),
     (r"import AsyncIterator, Sequence", "import Iterator, Sequence"),
     (r"AsyncIterator", "Iterator"),
