@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -145,7 +146,7 @@ func TestFirstStart(t *testing.T) {
 	c.Out = out
 	token := runOnce(t, c)
 	text := out.String()
-	for _, want := range []string{"/dashboard", filepath.Join(c.Data, SecretsFile), "/api/ai/complete", "/api/usage?projectId=proj_"} {
+	for _, want := range []string{"/dashboard", filepath.Join(c.Data, SecretsFile), "/v1/chat/completions", "/api/usage?projectId=proj_"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("printed without %s:\n%s", want, text)
 		}
@@ -179,11 +180,10 @@ func runOnce(t *testing.T, c Config) (token string) {
 	go func() { ended <- s.Run(ctx) }()
 	out := c.Out.(*buffer)
 	eventually(t, "printed", func() bool { return strings.Contains(out.String(), "Admin token") })
-	if _, rest, ok := strings.Cut(out.String(), "-H 'X-API-Key: "); ok {
-		base, _, _ := strings.Cut(strings.SplitAfter(out.String(), "ready on ")[1], "\n")
-		key, _, _ := strings.Cut(rest, "'")
-		request, _ := http.NewRequest("POST", base+"/api/ai/complete", strings.NewReader(`{"messages":[{"role":"user","content":"Hello!"}]}`))
-		request.Header = http.Header{"X-Api-Key": {key}, "Content-Type": {"application/json"}}
+	printed := regexp.MustCompile(`curl (\S+) -H 'Authorization: (.+?)' .* -d '(.+)'`)
+	if match := printed.FindStringSubmatch(out.String()); match != nil {
+		request, _ := http.NewRequest("POST", match[1], strings.NewReader(match[3]))
+		request.Header = http.Header{"Authorization": {match[2]}, "Content-Type": {"application/json"}}
 		response, err := http.DefaultClient.Do(request)
 		if err != nil || response.StatusCode != 200 {
 			t.Errorf("the printed request gives %v, %v", response, err)

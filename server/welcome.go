@@ -71,9 +71,9 @@ func curl(address net.Addr) string {
 func (d *demo) text(curl, base string) string {
 	const contentType = "-H 'Content-Type: application/json'"
 	return fmt.Sprintf(`
-Send a request. This is a development key, so the built-in mock answers, free of charge:
+Send a request. This is a development key, so the built-in mock provider responds, free of charge:
 
-  %s %s/api/ai/complete -H 'X-API-Key: %s' %s -d '{"messages":[{"role":"user","content":"Hello!"}]}'
+  %s %s/v1/chat/completions -H 'Authorization: Bearer %s' %s -d '{"model":"gpt-4.1-mini","messages":[{"role":"user","content":"Hello!"}]}'
 
 Read the project's usage:
 

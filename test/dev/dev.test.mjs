@@ -1,7 +1,8 @@
 // `make dev` with wrangler: persistent keys, restarts of workerd, the log and the shutdown.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { statSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { isAlive } from '../../tools/dev/processes.mjs'
 import { until } from '../browser/service.mjs'
@@ -57,9 +58,21 @@ test('keys.json exists only once the keys work', async () => {
   const keys = await dev.ready()
   assert.equal(keys.baseUrl, `http://127.0.0.1:${dev.port}`)
   await assertWorks(keys)
-  for (const file of ['keys.json', 'secrets.json']) {
+  assert.equal(readFileSync(checkout.path('.dev/gateway-key'), 'utf8'), `${keys.gatewayKey}\n`)
+  for (const file of ['keys.json', 'gateway-key', 'secrets.json']) {
     assert.equal(statSync(checkout.path(`.dev/${file}`)).mode & 0o777, 0o600, file)
   }
+})
+
+test('the printed requests work when pasted', () => {
+  const commands = dev.output.match(/^ {2}curl .*$/gm)
+  assert.equal(commands.length, 2)
+  const [reply, usage] = commands.map((command) => {
+    const { stdout } = spawnSync('sh', ['-c', command.replace('curl', 'curl -sS')], { encoding: 'utf8' })
+    return JSON.parse(stdout)
+  })
+  assert.match(reply.choices[0].message.content, /You said: Hello!$/)
+  assert.equal(typeof usage.budget.used, 'number')
 })
 
 test('log lines are printed as the Worker wrote them', async () => {
@@ -98,7 +111,7 @@ test('after both workerd processes are killed it restarts with the same keys', a
   for (const { pid } of runtimes) process.kill(pid, 'SIGKILL')
   await dev.prints('dev: workerd exited; restarting (1 of 3)')
   await checkout.held()
-  assert.ok(!checkout.has('.dev/keys.json'), 'while restarting')
+  for (const file of ['keys.json', 'gateway-key']) assert.ok(!checkout.has(`.dev/${file}`), `${file} while restarting`)
   checkout.release()
   assert.deepEqual(await dev.ready(2), keys)
   await assertWorks(keys)
@@ -124,8 +137,8 @@ test('SIGTERM ends all processes and keeps only the files that the next start ne
   assert.ok(family.length >= 3, 'wrangler and its workerd processes')
   assert.equal((await dev.stop('SIGTERM')).code, 0)
   await until('all processes have ended', () => !family.some(({ pid }) => isAlive(pid)))
-  for (const file of ['.dev/keys.json', '.dev/gateway.env', '.dev/pid', 'worker/control/.dev.vars']) {
-    assert.ok(!checkout.has(file), file)
+  for (const file of ['keys.json', 'gateway-key', 'gateway.env', 'pid', '../worker/control/.dev.vars']) {
+    assert.ok(!checkout.has(join('.dev', file)), file)
   }
   assert.ok(checkout.has('.dev/secrets.json'))
   const { status, stderr } = key()

@@ -11,6 +11,8 @@ export const BASE_URL = `http://127.0.0.1:${PORT}`
 
 // {"baseUrl","projectId","gatewayKey","projectKey","adminToken"}. The file exists only while all of them work.
 export const KEYS_FILE = join(ROOT, '.dev/keys.json')
+// The gateway key alone, for shells without Node. It exists as long as KEYS_FILE.
+const GATEWAY_KEY_FILE = join(ROOT, '.dev/gateway-key')
 // The same without baseUrl, kept for the next start because the API shows a key only once.
 const SECRETS_FILE = join(ROOT, '.dev/secrets.json')
 const SECRETS = ['adminToken', 'projectId', 'gatewayKey', 'projectKey']
@@ -81,9 +83,10 @@ export function readSecrets() {
   }
 }
 
-/** Writes the secrets for the next start, then .dev/keys.json. */
+/** Writes the secrets for the next start, then .dev/gateway-key and .dev/keys.json. */
 export function writeKeys(secrets) {
   writePrivate(SECRETS_FILE, JSON.stringify(secrets, SECRETS, 2))
+  writePrivate(GATEWAY_KEY_FILE, `${secrets.gatewayKey}\n`)
   writePrivate(KEYS_FILE, `${JSON.stringify({ baseUrl: BASE_URL, ...secrets }, null, 2)}\n`)
 }
 
@@ -102,5 +105,5 @@ export function writeControlFile(text) {
 
 /** Removes the files that are valid only while the Workers are running. */
 export function removeFiles() {
-  for (const path of [KEYS_FILE, GATEWAY_FILE, CONTROL_FILE]) rmSync(path, { force: true })
+  for (const path of [KEYS_FILE, GATEWAY_KEY_FILE, GATEWAY_FILE, CONTROL_FILE]) rmSync(path, { force: true })
 }
