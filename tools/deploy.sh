@@ -63,6 +63,7 @@ fi
 
 cat <<'END'
 Deployed. After the first deployment, set the secrets:
+  export PATH="$PWD/.tools/bin:$PATH"                                            # wrangler needs Node 22.12; make may have installed it here
   npx wrangler secret put POSTERN_ADMIN_TOKEN -c worker/control/wrangler.toml    # create one with: openssl rand -base64 32
   npx wrangler secret put OPENAI_API_KEY                                         # one for each provider you use
 docs/operate/cloudflare.md lists the optional ones.
