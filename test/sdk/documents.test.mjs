@@ -26,7 +26,7 @@ test('the check of a text returns the response that the page of the Governor sho
 
 test('the quickstart for Cloudflare begins with the request of the README', () => {
   for (const [language, text] of [
-    ['sh', 'keys.json'],
+    ['sh', 'gateway-key'],
     ['json', 'chat.completion'],
   ]) {
     assert.equal(block('docs/start/quickstart-cloudflare.md', language, text), block('README.md', language, text))
