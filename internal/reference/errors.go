@@ -93,6 +93,20 @@ func errorRows(groups [][]fault.Fault) (rows [][]string) {
 	return rows
 }
 
+// guides has links to the pages that show how to do what the remedy says. They are not in the remedy, because the
+// dashboard shows it as plain text.
+var guides = map[fault.Fault]string{
+	fault.InvalidKey:     " See [Keys](../guides/keys.md).",
+	fault.BudgetExceeded: " See [Limits and budgets](../guides/limits-and-budgets.md#set-limits-and-budgets).",
+	fault.Forbidden:      " See [permissions](../concepts/projects-keys-plans.md#key).",
+	fault.ModelForbidden: " See [Change a key](../guides/keys.md#change-a-key) and [The model registry](../guides/registry.md#register-and-approve-a-model).",
+	fault.NoGovernor:     " See [Plans](plans.md).",
+	fault.NoMasterKey:    " See [Set the master key](../guides/provider-keys.md#set-the-master-key).",
+	fault.Blocked:        " See [Guardrails](../guides/governor.md).",
+	fault.RateLimited:    " See [Limits and budgets](../guides/limits-and-budgets.md#set-limits-and-budgets).",
+	fault.NoProvider:     " See [Provider keys](../guides/provider-keys.md).",
+}
+
 // errorSection writes the section for a code. Its heading is the anchor.
 func (p *page) errorSection(group []fault.Fault) {
 	p.heading(2, code(group[0].Code()))
@@ -102,7 +116,7 @@ func (p *page) errorSection(group []fault.Fault) {
 		}
 		p.text(f.Meaning())
 		p.line("- **Cause**: %s", f.Cause())
-		p.line("- **What to do**: %s", f.Remedy())
+		p.line("- **What to do**: %s%s", f.Remedy(), guides[f])
 		p.line("- **Retry**: %s", retryAdvice(f))
 		p.line("- **Response**: %s\n", responseWords(f))
 	}
