@@ -2,6 +2,7 @@ package doc_test
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/postern-ai/postern/core/abi"
@@ -22,11 +23,16 @@ var (
 		ID: "proj_1", Name: "ü", Plan: "free", Region: "weur", BudgetPico: 5, CacheTTLSeconds: 6, CreatedMs: 7, KeyCount: 8, Revision: 9,
 		Archived: true, Cycle: calendar.Daily, Epoch: 10, Alerts: doc.Alerts{URL: "https://a.example", Secret: []byte{4}}, Policy: wholePolicy,
 		Cache: doc.CacheGlobal, Unbounded: true, Contact: "c", RecordProviderErrors: true,
+		Chain: []doc.Node{{ID: "root", Name: "all", Cycle: calendar.Weekly, Epoch: 2}, {ID: "grp_1"}}, Group: "grp_1",
 	}
 	wholeKey = doc.Key{
 		ID: "key_1", ProjectID: "proj_1", Name: "k", Kind: keys.Project, Environment: keys.Development, Hash: "h", Last4: "abcd", Status: doc.Inactive,
 		CreatedMs: 1, Models: []string{"m"}, Limits: doc.Limits{PerSecond: 1, PerDay: 2, TokensPerMinute: 3}, Permissions: doc.MaySeeUsage, ExpiresMs: 4,
 		ReplacedBy: "key_2",
+	}
+	wholeGroup = doc.Group{
+		ID: "grp_1", Name: "g", Parent: "root", Budgeted: true, BudgetPico: 1, Cycle: calendar.Weekly, Epoch: 2, Soft: true,
+		Alerts: doc.Alerts{URL: "u", Secret: []byte{1}}, CreatedMs: 3, Revision: 4, Applied: 5,
 	}
 	wholeRecord = doc.NewRecord(&wholeKey, 3, &wholeProject, 4)
 )
@@ -40,6 +46,7 @@ var decoders = map[string]struct {
 	"policy":  {wholePolicy.Encode(), wholePolicy, func(b []byte) (any, error) { return doc.DecodePolicy(b) }},
 	"project": {wholeProject.Encode(), wholeProject, func(b []byte) (any, error) { return doc.DecodeProject(b) }},
 	"key":     {wholeKey.Encode(), wholeKey, func(b []byte) (any, error) { return doc.DecodeKey(b) }},
+	"group":   {wholeGroup.Encode(), wholeGroup, func(b []byte) (any, error) { return doc.DecodeGroup(b) }},
 	"record":  {wholeRecord.Encode(), wholeRecord, func(b []byte) (any, error) { return doc.DecodeRecord(b) }},
 }
 
@@ -141,21 +148,26 @@ func TestOldFormats(t *testing.T) {
 	}
 }
 
-// TestNewestFormatsAreOptional: documents without the newest setting have the previous format, which older instances
-// can read.
+// TestNewestFormatsAreOptional: documents without the newest settings have older formats, which older instances read.
 func TestNewestFormatsAreOptional(t *testing.T) {
 	p, r := wholeProject, wholeRecord
-	p.RecordProviderErrors, r.RecordProviderErrors = false, false
-	for kind, c := range map[string]struct {
-		with, without []byte
-		format        byte
-		want          any
-	}{"project": {wholeProject.Encode(), p.Encode(), 5, p}, "record": {wholeRecord.Encode(), r.Encode(), 6, r}} {
-		if c.with[0] != c.format+1 || c.without[0] != c.format || string(c.with[1:]) != string(c.without[1:])+"\x01" {
-			t.Errorf("%s:\n%x, and without the setting\n%x", kind, c.with, c.without)
-		}
-		if got, err := decoders[kind].decode(c.without); err != nil || !reflect.DeepEqual(got, c.want) {
-			t.Errorf("%s: %v, %+v", kind, err, got)
+	for n, drop := range []func(){
+		func() { p.Chain, p.Group, r.Chain = nil, "", nil },
+		func() { p.RecordProviderErrors, r.RecordProviderErrors = false, false },
+	} {
+		withProject, withRecord := p.Encode(), r.Encode()
+		drop()
+		for kind, c := range map[string]struct {
+			with, without []byte
+			format        byte
+			want          any
+		}{"project": {withProject, p.Encode(), byte(6 - n), p}, "record": {withRecord, r.Encode(), byte(7 - n), r}} {
+			if c.with[0] != c.format+1 || c.without[0] != c.format || !strings.HasPrefix(string(c.with[1:]), string(c.without[1:])) {
+				t.Errorf("%s:\n%x, and without the setting\n%x", kind, c.with, c.without)
+			}
+			if got, err := decoders[kind].decode(c.without); err != nil || !reflect.DeepEqual(got, c.want) {
+				t.Errorf("%s: %v, %+v", kind, err, got)
+			}
 		}
 	}
 }

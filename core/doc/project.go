@@ -33,6 +33,10 @@ type Project struct {
 	// RecordProviderErrors keeps providers' messages in the records of failed requests. A project without it is
 	// stored in the previous format, which older instances can read.
 	RecordProviderErrors bool
+	// Chain are the budgets above the project that stop requests, from the deployment's down. A project without any is
+	// stored in an older format.
+	Chain []Node
+	Group string // ID of the group that the project belongs to; empty: the deployment itself
 }
 
 // Alerts is the webhook for budget alerts. If the URL is empty, no alerts are sent.
@@ -50,8 +54,12 @@ func (p *Project) Period(day uint64) calendar.Period {
 func (p *Project) Encode() []byte {
 	var w abi.Writer
 	format := uint64(projectFormat)
-	if !p.RecordProviderErrors {
-		format--
+	switch { // older instances read the older formats
+	case len(p.Chain) > 0 || p.Group != "":
+	case p.RecordProviderErrors:
+		format = 6
+	default:
+		format = 5
 	}
 	_ = p.fields(abi.WriteTo(&w), &format)
 	return w.Buf
@@ -99,6 +107,10 @@ func (p *Project) fields(f *abi.Fields, format *uint64) error {
 	}
 	if *format >= 6 {
 		f.Bool(&p.RecordProviderErrors)
+	}
+	if *format >= 7 {
+		f.String(&p.Group)
+		chainField(f, &p.Chain)
 	}
 	return nil
 }

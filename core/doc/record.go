@@ -28,6 +28,7 @@ type Record struct {
 	Cache                CacheScope
 	Contact              string // see Project
 	RecordProviderErrors bool   // see Project
+	Chain                []Node // see Project
 }
 
 // NewRecord returns the record of a key in a project, given their versions in the Directory.
@@ -36,7 +37,7 @@ func NewRecord(k *Key, keyVersion uint64, p *Project, projectVersion uint64) Rec
 		Version: keyVersion + projectVersion, KeyID: k.ID, ProjectID: k.ProjectID, Kind: k.Kind, Environment: k.Environment,
 		Plan: p.Plan, Region: p.Region, CacheTTLSeconds: p.CacheTTLSeconds, Models: k.Models, Limits: k.Limits,
 		Permissions: k.Permissions, ExpiresMs: k.ExpiresMs, Cycle: p.Cycle, Epoch: p.Epoch, Policy: p.Policy.Version,
-		Unbounded: p.Unbounded, Cache: p.Cache, Contact: p.Contact, RecordProviderErrors: p.RecordProviderErrors,
+		Unbounded: p.Unbounded, Cache: p.Cache, Contact: p.Contact, RecordProviderErrors: p.RecordProviderErrors, Chain: p.Chain,
 	}
 }
 
@@ -65,12 +66,25 @@ func (rec *Record) Period(day uint64) calendar.Period {
 	return calendar.NewPeriod(rec.Cycle, rec.Epoch, day)
 }
 
+// Periods returns the periods that contain a day: of the budgets in the chain, and of the project's own.
+func (rec *Record) Periods(day uint64) []calendar.Period {
+	periods := make([]calendar.Period, 0, MaxChain+1)
+	for i := range rec.Chain {
+		periods = append(periods, rec.Chain[i].Period(day))
+	}
+	return append(periods, rec.Period(day))
+}
+
 // Encode returns the stored form.
 func (rec *Record) Encode() []byte {
 	w := abi.Writer{Buf: make([]byte, 0, 192)}
 	format := uint64(recordFormat)
-	if !rec.RecordProviderErrors {
-		format--
+	switch { // older instances read the older formats
+	case len(rec.Chain) > 0:
+	case rec.RecordProviderErrors:
+		format = 7
+	default:
+		format = 6
 	}
 	rec.fields(abi.WriteTo(&w), &format)
 	return w.Buf
@@ -86,9 +100,9 @@ func DecodeRecord(data []byte) (rec Record, err error) {
 }
 
 // recordFormat is the format of stored records. 1 lacked models; 2 lacked limits, permissions, expiry, cycle and
-// policy; 3 lacked Unbounded; 4 lacked Cache; 5 lacked Contact. 6 lacks RecordProviderErrors, and is still written
-// for records without it.
-const recordFormat = 7
+// policy; 3 lacked Unbounded; 4 lacked Cache; 5 lacked Contact. 6 lacks RecordProviderErrors and 7 lacks Chain; both are
+// still written for records without these.
+const recordFormat = 8
 
 func (rec *Record) fields(f *abi.Fields, format *uint64) {
 	if f.Uint(format); *format == 0 || *format > recordFormat {
@@ -125,5 +139,8 @@ func (rec *Record) fields(f *abi.Fields, format *uint64) {
 	}
 	if *format >= 7 {
 		f.Bool(&rec.RecordProviderErrors)
+	}
+	if *format >= 8 {
+		chainField(f, &rec.Chain)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/doc"
 )
 
 // A project's Ledger sends summaries to the deployment's Ledger after commands that may change its figures, usually
@@ -110,7 +111,7 @@ var summaryReads = []abi.Range{{Start: rowSummary}, {Start: abi.OutboxKey(summar
 
 // dueSummary sets the alarm for the next summary, after a command that may change its content.
 func (c *call) dueSummary() {
-	if c.in.Name != Root {
+	if !doc.IsNode(c.in.Name) {
 		c.setAlarm(c.in.NowMs + summaryMs)
 	}
 }
@@ -125,7 +126,7 @@ func (c *call) setAlarm(ms uint64) {
 // wantsSummary requests the rows of a summary in the alarm's first round. An object has only one alarm. If this alarm
 // was set for something else, wantsSummary sets it again for the summary.
 func (c *call) wantsSummary() (want bool, err error) {
-	if c.in.Name == Root || c.in.Round > 0 {
+	if doc.IsNode(c.in.Name) || c.in.Round > 0 {
 		return false, nil
 	}
 	last, err := c.lastSummary()

@@ -4,13 +4,14 @@ import (
 	"slices"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/doc"
 )
 
 // Root is the name of the deployment's Ledger, without a region. It counts requests without a known key: refusals
 // with 401 for a missing, malformed or unknown key, refusals with 429 for an address that has sent too many unknown
 // keys, and requests that ended before their key was read. The name of a project's Ledger is the project's ID, which
 // starts with "proj_".
-const Root = "root"
+const Root = doc.Root
 
 // Tally is the command with which an isolate reports a key's unserved requests since its last tally. Its numbers make
 // repeats recognizable. It has no reply.

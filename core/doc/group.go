@@ -1,0 +1,76 @@
+package doc
+
+import (
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/calendar"
+)
+
+// Group is the Directory's document of a group of projects, under GroupKey. The deployment's own document has the ID
+// Root and no parent.
+type Group struct {
+	ID         string
+	Name       string
+	Parent     string // ID of the group above; Root for a group below the deployment
+	Budgeted   bool   // the group has a budget
+	BudgetPico int64  // per budget period
+	Cycle      calendar.Cycle
+	Epoch      uint64 // how often the cycle was changed
+	Soft       bool   // the budget counts and alerts, and stops nothing
+	Alerts     Alerts
+	CreatedMs  uint64
+	Revision   uint64 // counts changes
+	// Applied is the revision that all projects below have in their chains.
+	Applied uint64
+}
+
+// MaxGroups limits the groups of a deployment.
+const MaxGroups = 1000
+
+// MaxDepth is the number of groups that may be on the path of a project: a department and a team.
+const MaxDepth = 2
+
+// groupFormat is the format of stored groups.
+const groupFormat = 1
+
+// AllGroups is the prefix of GroupKey.
+const AllGroups = "g/"
+
+// GroupKey returns the Directory's key of a group's document.
+func GroupKey(id string) string { return AllGroups + id }
+
+// Period returns the budget period that contains a day.
+func (g *Group) Period(day uint64) calendar.Period { return calendar.NewPeriod(g.Cycle, g.Epoch, day) }
+
+// Stops reports whether the group's budget stops requests.
+func (g *Group) Stops() bool { return g.Budgeted && !g.Soft }
+
+// Node returns the group's entry in the chains of the projects below it.
+func (g *Group) Node() Node { return Node{ID: g.ID, Name: g.Name, Cycle: g.Cycle, Epoch: g.Epoch} }
+
+// Encode returns the stored form.
+func (g *Group) Encode() []byte { return abi.EncodeFields(groupFormat, 128, g.fields) }
+
+// DecodeGroup decodes the stored form.
+func DecodeGroup(data []byte) (g Group, err error) {
+	r := abi.Reader{Buf: data}
+	if r.Uint() != groupFormat {
+		return Group{}, abi.ErrMalformed
+	}
+	g.fields(abi.ReadFrom(&r))
+	return g, r.End()
+}
+
+func (g *Group) fields(f *abi.Fields) {
+	f.String(&g.ID)
+	f.String(&g.Name)
+	f.String(&g.Parent)
+	f.Flags(&g.Budgeted, &g.Soft)
+	f.Int(&g.BudgetPico)
+	abi.Enum(f, &g.Cycle)
+	f.Uint(&g.Epoch)
+	f.String(&g.Alerts.URL)
+	f.Bytes(&g.Alerts.Secret)
+	f.Uint(&g.CreatedMs)
+	f.Uint(&g.Revision)
+	f.Uint(&g.Applied)
+}
