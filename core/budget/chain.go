@@ -33,9 +33,18 @@ func (s *Slice) Free() int64 { return s.Granted - money.Add(s.Spent, s.Reserved)
 
 // Level is a meter's state at one Ledger.
 type Level struct {
+	Ledger          string // its name; empty for the Ledger of the key's project
+	Slot            uint64 // identifies the level in the meter, also after the project has moved; 0 for the project's Ledger
 	Slice, Previous Slice
 	Epoch           uint64 // a new one starts when the meter returns budget; grants of earlier epochs are void
 	RecalledMs      uint64 // time of the last unconditional recall in the slice's period; 0: none
+	Unsent          bool   // the Ledger does not know the epoch or the spending yet
+}
+
+// Place is a period of a level above the project, in which part of a reservation counts.
+type Place struct {
+	Slot   uint64
+	Period calendar.Period
 }
 
 // Hold is an incomplete reservation of an ordered request. It has the request's amount at the first Levels levels.
@@ -49,55 +58,173 @@ type Hold struct {
 // Chain is a meter's state at all levels, from the root to the project.
 type Chain struct {
 	Levels []Level
+	Former []Level // levels above the project before it moved, oldest first, for the requests admitted then
 	Holds  []Hold
+	Slots  uint64 // the highest slot so far
 }
 
-// Grant is the total that a level's Ledger has granted to the meter in an epoch.
-type Grant struct {
-	Level     int
-	Period    calendar.Period
-	Epoch     uint64
-	TotalPico int64
-}
+// maxFormer limits the levels of former paths. A settlement at a level that is forgotten still counts at the project.
+const maxFormer = 8
 
-// Request asks for a reservation at all levels.
-type Request struct {
-	ID        string
-	WantPico  int64
-	LeastPico int64  // sufficient at the levels in Final
-	Final     uint64 // bit n: the Ledger of level n has no more
-	Ordered   bool   // a Ledger had nothing left
-}
-
-// Shortfall is a level with too little budget for a request: what to ask of its Ledger.
-type Shortfall struct {
-	Level     int
-	Period    calendar.Period
-	Epoch     uint64
-	HeldPico  int64
-	NeedPico  int64
-	LeastPico int64
-	WaitMs    uint64 // until the meter's other incomplete reservations at the level have ended; 0: there are none
-}
-
-// NewChain returns the chain of a new meter, which has no grants.
-func NewChain(levels int) Chain {
-	c := Chain{Levels: make([]Level, levels)}
-	for i := range c.Levels {
-		c.Levels[i].Epoch = 1
+// NewChain returns the chain of a new meter, which has no grants. Without names, the project is its only level.
+func NewChain(ledgers ...string) Chain {
+	c := Chain{Levels: []Level{{Epoch: 1}}}
+	if len(ledgers) > 0 {
+		c.SetPath(1, ledgers)
 	}
 	return c
 }
 
-// Accept raises the slice of a level to a granted total, and reports whether that changed the level.
-func (c *Chain) Accept(g Grant) bool {
-	l := &c.Levels[g.Level]
-	before := *l
-	c.rollover(g.Level, g.Period)
-	if s := &l.Slice; g.Period == s.Period && g.Epoch == l.Epoch {
-		s.Live, s.Granted = true, max(s.Granted, g.TotalPico)
+// Project returns the level of the key's project.
+func (c *Chain) Project() *Level { return &c.Levels[len(c.Levels)-1] }
+
+// Free returns the amount that can be reserved at all levels.
+func (c *Chain) Free() int64 {
+	free := c.Project().Slice.Free()
+	for i := range c.Levels {
+		free = min(free, c.Levels[i].Slice.Free())
 	}
-	return *l != before
+	return free
+}
+
+// Live reports whether all levels have a grant.
+func (c *Chain) Live() bool {
+	return !slices.ContainsFunc(c.Levels, func(l Level) bool { return !l.Slice.Live })
+}
+
+// SetPath sets the Ledgers above the project, from the root down, and reports whether that changed the path. Levels that
+// are no longer on the path return what they do not use. Incomplete reservations end.
+func (c *Chain) SetPath(now uint64, ledgers []string) bool {
+	if c.hasPath(ledgers) {
+		return false
+	}
+	c.drop(func(*Hold) bool { return true })
+	old := append(c.Former, c.Levels[:len(c.Levels)-1]...)
+	project := *c.Project()
+	c.Levels, c.Former = nil, nil
+	for _, name := range ledgers {
+		at := slices.IndexFunc(old, func(l Level) bool { return l.Ledger == name })
+		if at >= 0 {
+			c.Levels = append(c.Levels, old[at])
+			old = slices.Delete(old, at, at+1)
+			continue
+		}
+		c.Slots++
+		// A key may come back to a Ledger that remembers its epochs. The time is later than all of them.
+		c.Levels = append(c.Levels, Level{Ledger: name, Slot: c.Slots, Epoch: max(1, now)})
+	}
+	c.Levels = append(c.Levels, project)
+	for i := range old {
+		old[i].Return()
+	}
+	c.Former = old[max(0, len(old)-maxFormer):]
+	return true
+}
+
+func (c *Chain) hasPath(ledgers []string) bool {
+	if len(ledgers) != len(c.Levels)-1 {
+		return false
+	}
+	for i, name := range ledgers {
+		if c.Levels[i].Ledger != name {
+			return false
+		}
+	}
+	return true
+}
+
+// Above returns the present periods of the levels above the project.
+func (c *Chain) Above() (places []Place) {
+	for i := range len(c.Levels) - 1 {
+		l := &c.Levels[i]
+		places = append(places, Place{l.Slot, l.Slice.Period})
+	}
+	return places
+}
+
+// Book adds to the reserved and the spent amounts of a period of the project and of places above it. Periods that are
+// no longer tracked are skipped.
+func (c *Chain) Book(project calendar.Period, above []Place, reserved, spent int64) {
+	c.Project().book(project, reserved, spent)
+	for _, p := range above {
+		if l := c.bySlot(p.Slot); l != nil {
+			l.book(p.Period, reserved, spent)
+		}
+	}
+}
+
+func (l *Level) book(p calendar.Period, reserved, spent int64) {
+	if s := l.Of(p); s != nil {
+		s.Reserved = money.Add(s.Reserved, reserved)
+		s.Spent = money.Add(s.Spent, spent)
+		l.Unsent = l.Unsent || spent != 0
+	}
+}
+
+func (c *Chain) bySlot(slot uint64) *Level {
+	for _, levels := range [...][]Level{c.Levels, c.Former} {
+		for i := range levels {
+			if levels[i].Slot == slot {
+				return &levels[i]
+			}
+		}
+	}
+	return nil
+}
+
+// Named returns the index of a Ledger's level, or -1.
+func (c *Chain) Named(ledger string) int {
+	return slices.IndexFunc(c.Levels, func(l Level) bool { return l.Ledger == ledger })
+}
+
+// FormerNamed returns the level of a Ledger on a former path, or nil.
+func (c *Chain) FormerNamed(ledger string) *Level {
+	for i := range c.Former {
+		if c.Former[i].Ledger == ledger {
+			return &c.Former[i]
+		}
+	}
+	return nil
+}
+
+// FreeAt returns the amount that can be reserved in a period of the project and at places above it. It is 0 if one of
+// them is no longer tracked.
+func (c *Chain) FreeAt(project calendar.Period, above []Place) int64 {
+	free := c.Project().freeIn(project)
+	for _, p := range above {
+		l := c.bySlot(p.Slot)
+		if l == nil {
+			return 0
+		}
+		free = min(free, l.freeIn(p.Period))
+	}
+	return max(0, free)
+}
+
+func (l *Level) freeIn(p calendar.Period) int64 {
+	if s := l.Of(p); s != nil {
+		return s.Free()
+	}
+	return 0
+}
+
+// Of returns the slice of a period, or nil if the period is no longer tracked.
+func (l *Level) Of(p calendar.Period) *Slice {
+	switch p {
+	case l.Slice.Period:
+		return &l.Slice
+	case l.Previous.Period:
+		return &l.Previous
+	}
+	return nil
+}
+
+// Advance starts the levels' present periods, from the root down, and ends the incomplete reservations that have lapsed.
+func (c *Chain) Advance(now uint64, periods ...calendar.Period) {
+	for i, p := range periods {
+		c.rollover(i, p)
+	}
+	c.drop(func(h *Hold) bool { return h.UntilMs <= now })
 }
 
 // rollover starts a later period of a level with an empty slice. The previous period's unspent grant lapses, in the
@@ -111,153 +238,26 @@ func (c *Chain) rollover(level int, p calendar.Period) {
 	l.Previous, l.Slice, l.RecalledMs = l.Slice, Slice{Period: p}, 0
 }
 
-// Advance starts the levels' present periods, and ends the incomplete reservations that have lapsed.
-func (c *Chain) Advance(now uint64, periods ...calendar.Period) {
-	for i, p := range periods {
-		c.rollover(i, p)
-	}
-	c.drop(func(h *Hold) bool { return h.UntilMs <= now })
-}
-
 // Release ends the incomplete reservation of a request.
 func (c *Chain) Release(id string) { c.drop(func(h *Hold) bool { return h.RequestID == id }) }
 
 // drop ends incomplete reservations without charging them.
 func (c *Chain) drop(which func(*Hold) bool) {
+	if len(c.Holds) == 0 {
+		return
+	}
 	c.Holds = slices.DeleteFunc(c.Holds, func(h Hold) bool {
 		if !which(&h) {
 			return false
 		}
-		for i := range h.Levels {
-			c.Levels[i].Slice.Reserved -= h.AmountPico
-		}
+		c.reserve(h.Levels, -h.AmountPico)
 		return true
 	})
 }
 
-// Reserve reserves an amount at all levels and returns it, or returns the levels that lack budget and reserves nothing.
-// For an ordered request, it returns only the first of these, and reserves the levels above it for HoldMs.
-func (c *Chain) Reserve(now uint64, q *Request) (pico int64, short []Shortfall) {
-	want := q.WantPico
-	if h := c.holdOf(q.ID); h != nil {
-		want = min(want, h.AmountPico) // a level above had no more
-	}
-	c.Release(q.ID)
-	pico = want
-	for i := range c.Levels {
-		s := &c.Levels[i].Slice
-		enough := want
-		if q.Final>>i&1 == 1 {
-			enough = min(want, q.LeastPico)
-		}
-		free := s.Free()
-		if s.Live && (enough == 0 || free >= enough) {
-			pico = min(pico, max(0, free))
-			continue
-		}
-		short = append(short, c.shortfall(now, i, pico, min(pico, q.LeastPico)))
-	}
-	if len(short) == 0 {
-		c.reserve(len(c.Levels), pico)
-		return pico, nil
-	}
-	if q.Ordered {
-		n := short[0].Level
-		c.reserve(n, pico)
-		c.Holds = append(c.Holds, Hold{q.ID, n, pico, now + HoldMs})
-		short = short[:1]
-	}
-	return 0, short
-}
-
-func (c *Chain) holdOf(id string) *Hold {
-	for i := range c.Holds {
-		if c.Holds[i].RequestID == id {
-			return &c.Holds[i]
-		}
-	}
-	return nil
-}
-
+// reserve adds to the reserved amount of the first levels.
 func (c *Chain) reserve(levels int, pico int64) {
 	for i := range levels {
 		c.Levels[i].Slice.Reserved += pico
 	}
-}
-
-func (c *Chain) shortfall(now uint64, i int, want, least int64) Shortfall {
-	l := &c.Levels[i]
-	short := Shortfall{Level: i, Period: l.Slice.Period, Epoch: l.Epoch, HeldPico: l.Slice.Granted, WaitMs: c.heldMs(now, i)}
-	if free := l.Slice.Free(); want > 0 {
-		short.NeedPico, short.LeastPico = money.Add(want, max(-free, 0)), max(0, money.Add(least, -free))
-	}
-	return short
-}
-
-// heldMs returns the time until the incomplete reservations at a level have ended.
-func (c *Chain) heldMs(now uint64, level int) (ms uint64) {
-	for i := range c.Holds {
-		if h := &c.Holds[i]; h.Levels > level && h.UntilMs > now {
-			ms = max(ms, h.UntilMs-now)
-		}
-	}
-	return ms
-}
-
-// awaitedMs returns the time until all ordered requests that ask a level's Ledger now have lapsed.
-func (c *Chain) awaitedMs(now uint64, level int) (ms uint64) {
-	for i := range c.Holds {
-		if h := &c.Holds[i]; h.Levels == level && h.UntilMs > now {
-			ms = max(ms, h.UntilMs-now)
-		}
-	}
-	return ms
-}
-
-// Recall returns the free part of a level's slice to its Ledger. heldPico is the amount that the Ledger has granted: if
-// it differs, a grant is in flight or was lost. The grant becomes void, unless an ordered request waits for it. With 0,
-// the recall is unconditional. returned is false if the whole slice is in use and the Ledger knows its amount. waitMs
-// is the time until incomplete reservations may be free again; 0 if there are none.
-func (c *Chain) Recall(now uint64, level int, heldPico int64) (returned bool, waitMs uint64) {
-	l := &c.Levels[level]
-	waitMs = c.heldMs(now, level)
-	inFlight := l.Slice.Granted != heldPico
-	if awaitedMs := c.awaitedMs(now, level); inFlight && heldPico != 0 && awaitedMs > 0 {
-		return false, max(waitMs, awaitedMs)
-	}
-	if l.Slice.Free() <= 0 && !inFlight && heldPico != 0 {
-		return false, waitMs
-	}
-	l.Return()
-	if heldPico == 0 {
-		l.RecalledMs = now
-	}
-	return true, waitMs
-}
-
-// Return gives the free part of the slice back to the Ledger by starting a new epoch.
-func (l *Level) Return() {
-	l.Epoch++
-	l.Slice.Granted -= max(0, l.Slice.Free())
-}
-
-// Settle books the cost of a reservation at all levels, in the periods of its admission.
-func (c *Chain) Settle(periods []calendar.Period, reserved, cost int64) {
-	for i := range c.Levels {
-		if s := c.Levels[i].Of(periods[i]); s != nil {
-			s.Reserved -= reserved
-			s.Spent = money.Add(s.Spent, cost)
-		}
-	}
-}
-
-// Of returns the slice of a period, or nil if the period is not tracked any more.
-func (l *Level) Of(p calendar.Period) *Slice {
-	switch p {
-	case l.Slice.Period:
-		return &l.Slice
-	case l.Previous.Period:
-		return &l.Previous
-	}
-	return nil
 }

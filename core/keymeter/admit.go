@@ -15,10 +15,13 @@ func (c *call) admit(a *Admit) AdmitReply {
 	m := c.m
 	if m != nil {
 		c.acceptGrant(a.Grant)
+		c.acceptGrants(a.Tree.Grants)
 	}
 	switch {
 	case m == nil:
 		return AdmitReply{Verdict: Unknown}
+	case a.Tree.Release:
+		return c.release(a)
 	case m.status == doc.Removed:
 		return m.refused(Unknown, a)
 	case m.status != doc.Active || m.expired(c.in.NowMs):
@@ -50,15 +53,23 @@ func (c *call) admit(a *Admit) AdmitReply {
 	if reply := c.checkLimits(a, limits); reply.Verdict != 0 {
 		return reply
 	}
+	return c.admitNew(a, limits)
+}
+
+// admitNew decides on a request that the meter does not know yet and whose limits have room.
+func (c *call) admitNew(a *Admit, limits config.Limits) AdmitReply {
+	m := c.m
 	reply := AdmitReply{Verdict: Admitted}
 	switch a.Mode {
 	case ModeReserve:
 		if c.wantsToLend(a) {
-			return AdmitReply{Verdict: Short, Windows: m.windows(limits), Period: m.slice().Period, Epoch: m.level().Epoch, HeldPico: m.slice().Granted}
+			reply = m.asksToLend(a)
+			reply.Windows = m.windows(limits)
+			return reply
 		}
-		reply = m.reserve(a.AmountPico, minAmount(a.LeastPico, a.AmountPico), a.Final)
+		reply = m.reserve(m.request(a))
 	case ModeHit:
-		reply = m.reserve(0, 0, false)
+		reply = m.reserve(&budget.Request{ID: a.RequestID, Ordered: a.Tree.Ordered})
 	}
 	switch {
 	case reply.Verdict == Admitted:
@@ -70,6 +81,8 @@ func (c *call) admit(a *Admit) AdmitReply {
 	case reply.LentMs > 0:
 		m.rest()
 		c.store()
+	case a.Tree.Ordered:
+		c.store() // the incomplete reservation
 	}
 	reply.Windows = m.windows(limits)
 	return reply
@@ -126,6 +139,7 @@ func (c *call) extend(e *Extend) AdmitReply {
 		return AdmitReply{Verdict: Unknown}
 	}
 	c.acceptGrant(e.Grant)
+	c.acceptGrants(e.Tree.Grants)
 	if m.advance(c.in.NowMs, c.limits()) {
 		c.store()
 	}
@@ -137,11 +151,14 @@ func (c *call) extend(e *Extend) AdmitReply {
 	if e.TotalPico <= r.amountPico {
 		return AdmitReply{Verdict: Admitted, ReservedPico: r.amountPico}
 	}
-	if r.period != m.slice().Period {
+	if !m.isPresent(&r.placement) {
 		return c.extendPast(i, &r, e)
 	}
 	minimum := minAmount(e.LeastPico, e.TotalPico) - r.amountPico
-	reply := m.reserve(e.TotalPico-r.amountPico, max(0, minimum), e.Final)
+	q := budget.Request{
+		ID: e.RequestID, WantPico: e.TotalPico - r.amountPico, LeastPico: max(0, minimum), Final: m.final(e.Final, &e.Tree), Ordered: e.Tree.Ordered,
+	}
+	reply := m.reserve(&q)
 	if reply.Verdict == Admitted {
 		r.amountPico += reply.ReservedPico
 		m.reservations[i] = r.open()
@@ -150,19 +167,37 @@ func (c *call) extend(e *Extend) AdmitReply {
 	} else if reply.LentMs > 0 {
 		m.rest()
 		c.store()
+	} else if e.Tree.Ordered {
+		c.store() // the incomplete reservation
 	}
 	return reply
+}
+
+// request returns what an admission asks of the slices.
+func (m *meter) request(a *Admit) *budget.Request {
+	return &budget.Request{
+		ID: a.RequestID, WantPico: a.AmountPico, LeastPico: minAmount(a.LeastPico, a.AmountPico), Final: m.final(a.Final, &a.Tree),
+		Ordered: a.Tree.Ordered,
+	}
+}
+
+// final returns the levels whose Ledgers have no more, as bits. The flag is for the project.
+func (m *meter) final(flag bool, t *Tree) uint64 {
+	bits := t.final(&m.chain)
+	if flag {
+		bits |= 1 << (len(m.chain.Levels) - 1)
+	}
+	return bits
 }
 
 // extendPast raises a reservation of an earlier period by the free part of that period's slice. The Ledger grants no
 // more budget for that period, and a request counts only in the period of its admission.
 func (c *call) extendPast(at int, r *reservation, e *Extend) AdmitReply {
-	s := c.m.sliceOf(r.period)
-	more := min(e.TotalPico-r.amountPico, max(0, s.Free()))
+	more := min(e.TotalPico-r.amountPico, c.m.chain.FreeAt(r.period, r.above))
 	if r.amountPico+more < minAmount(e.LeastPico, e.TotalPico) {
 		return AdmitReply{Verdict: Unknown}
 	}
-	s.Reserved += more
+	c.m.book(&r.placement, more, 0)
 	r.amountPico += more
 	c.m.reservations[at] = r.open()
 	c.store()
@@ -175,31 +210,6 @@ func minAmount(least, amount int64) int64 {
 		return amount
 	}
 	return min(least, amount)
-}
-
-// reserve reserves want picodollars from the slice. If final is set, the Ledger has no more budget, and reserve
-// accepts any free amount of at least minimum. If the slice is too small, the reply is Short.
-func (m *meter) reserve(want, minimum int64, final bool) AdmitReply {
-	q := budget.Request{WantPico: want, LeastPico: minimum}
-	if final {
-		q.Final = 1
-	}
-	pico, short := m.chain.Reserve(m.lastMs, &q)
-	if len(short) == 0 {
-		return AdmitReply{Verdict: Admitted, ReservedPico: pico}
-	}
-	s := &short[0]
-	return AdmitReply{
-		Verdict: Short, Period: s.Period, Epoch: s.Epoch, HeldPico: s.HeldPico, NeedPico: s.NeedPico, LeastPico: s.LeastPico, LentMs: m.lentMs(),
-	}
-}
-
-// acceptGrant raises the slice to the granted total. It runs before the checks. If they reject the request, the next
-// request uses the grant.
-func (c *call) acceptGrant(g Grant) {
-	if g.Epoch != 0 && c.m.chain.Accept(budget.Grant{Period: g.Period, Epoch: g.Epoch, TotalPico: g.TotalPico}) {
-		c.store()
-	}
 }
 
 // applyAdmission updates the meter for an admitted request: limits, usage, reservation and idempotency record.
@@ -224,7 +234,7 @@ func (c *call) applyAdmission(a *Admit, limits config.Limits, reserved int64) {
 		c.addRecent(a)
 	case ModeReserve:
 		r := reservation{
-			[]byte(a.RequestID), m.lastMs, m.lastMs + a.LifetimeMs, m.slice().Period, reserved, []byte(a.Model), []byte(a.Idempotency),
+			[]byte(a.RequestID), m.lastMs, m.lastMs + a.LifetimeMs, m.place(), reserved, []byte(a.Model), []byte(a.Idempotency),
 		}
 		m.reservations = append(m.reservations, r.open())
 	}

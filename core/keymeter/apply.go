@@ -201,6 +201,7 @@ func (p *Put) apply(c *call) {
 	}
 	if p.Record.Version > c.m.record.Version {
 		c.m.status, c.m.record = p.Status, p.Record
+		c.m.setPath(c.in.NowMs)
 		c.store()
 	}
 	reply := PutReply{WaitMs: c.m.contradictedMs(c.in.NowMs)}
@@ -228,7 +229,12 @@ func (c *call) alarm() {
 	c.expire(c.in.NowMs)
 	c.bookLeases()
 	if c.m.flushMs != 0 && c.m.flushMs <= c.in.NowMs {
-		c.report(c.m.nextBatch(c.in.Name, false))
+		if c.m.hasReport() || len(c.m.record.Chain) == 0 {
+			c.report(c.m.nextBatch(c.in.Name, false))
+		} else {
+			c.m.flushMs = 0
+			c.returnAll()
+		}
 	}
 	c.store()
 	c.out.Deliver = true
@@ -238,6 +244,7 @@ func (c *call) alarm() {
 func (c *call) report(batch []byte) {
 	d := abi.Delivery{Class: abi.ClassLedger, Name: c.m.record.ProjectID, Region: c.m.record.Region, Data: batch}
 	c.put(abi.OutboxKey(c.m.outSeq), d.Encode())
+	c.returnAll()
 }
 
 // forget deletes the rows that are due, and computes when the next one is due.
@@ -270,6 +277,9 @@ func (c *call) flush(f *Flush) FlushReply {
 	var reply FlushReply
 	if c.m == nil {
 		return reply
+	}
+	if f.Ledger != "" {
+		return c.recallLevel(f)
 	}
 	reply.Absorbs = c.undelivered()
 	c.m.advance(c.in.NowMs, c.limits())
@@ -307,7 +317,7 @@ func (c *call) flush(f *Flush) FlushReply {
 func (c *call) undelivered() (batches [][]byte) {
 	for _, row := range c.in.Rows {
 		if strings.HasPrefix(row.Key, abi.OutboxPrefix) {
-			if d, err := abi.DecodeDelivery(row.Value); err == nil {
+			if d, err := abi.DecodeDelivery(row.Value); err == nil && abi.Unfixed(strings.TrimPrefix(row.Key, abi.OutboxPrefix)) < firstReturn {
 				batches = append(batches, d.Data)
 			}
 		}
@@ -324,7 +334,7 @@ func (c *call) returnUnused(f *Flush) (newEpoch, closed bool) {
 	m := c.m
 	closed = m.slice().Live && len(m.reservations)+len(m.leases) == 0 && m.lastUsedMs+idleMs <= c.in.NowMs
 	if f.Recall {
-		newEpoch, _ = m.chain.Recall(c.in.NowMs, 0, f.HeldPico)
+		newEpoch, _ = m.chain.Recall(c.in.NowMs, len(m.chain.Levels)-1, f.HeldPico)
 	}
 	if closed {
 		if !newEpoch {
@@ -348,5 +358,15 @@ func (m *meter) balance(admittedMs uint64) {
 		m.reportWithin(debtDelayMs)
 	case s.Free() > 0 && admittedMs <= m.level().RecalledMs:
 		m.level().Return()
+	}
+	for i := range len(m.chain.Levels) - 1 {
+		l := &m.chain.Levels[i]
+		switch free := l.Slice.Free(); {
+		case free < 0 && l.Unsent:
+			m.reportWithin(debtDelayMs)
+		case free > 0 && admittedMs <= l.RecalledMs:
+			l.Return()
+			m.reportWithin(debtDelayMs)
+		}
 	}
 }

@@ -76,6 +76,7 @@ type Admit struct {
 	// Rerun admits the request even if the outcome of the first request with its idempotency key is unknown. It has
 	// no effect if the record is in any other state.
 	Rerun bool
+	Tree
 }
 
 // Encode encodes the command.
@@ -95,14 +96,25 @@ func (c *Admit) fields(f *abi.Fields) {
 	f.String(&c.BodyHash)
 	c.Trace.fields(f)
 	violationsField(f, &c.Violations)
-	if f.Reading() && f.More() || c.LeaseID != 0 || c.Rerun { // written only if needed, because older objects do not know it
-		f.Uint(&c.LeaseID)
-		if f.Reading() && f.More() || c.Rerun {
-			f.Bool(&c.Rerun)
-		}
-		if c.LeaseID == 0 && !c.Rerun {
-			f.Fail()
-		}
+	c.newFields(f)
+}
+
+// newFields lists the fields that objects of older versions do not know. They are sent only if they are needed.
+func (c *Admit) newFields(f *abi.Fields) {
+	tree := c.Tree.used()
+	if f.Reading() && !f.More() || !f.Reading() && c.LeaseID == 0 && !c.Rerun && !tree {
+		return
+	}
+	f.Uint(&c.LeaseID)
+	if f.Reading() && f.More() || c.Rerun || tree {
+		f.Bool(&c.Rerun)
+	}
+	if f.Reading() && f.More() || tree {
+		c.Tree.fields(f)
+		tree = c.Tree.used()
+	}
+	if c.LeaseID == 0 && !c.Rerun && !tree {
+		f.Fail()
 	}
 }
 
@@ -142,6 +154,7 @@ type Extend struct {
 	LeastPico int64
 	Final     bool
 	Grant     Grant
+	Tree
 }
 
 // Encode encodes the command.
@@ -153,6 +166,11 @@ func (c *Extend) fields(f *abi.Fields) {
 	f.Int(&c.LeastPico)
 	f.Bool(&c.Final)
 	c.Grant.Fields(f)
+	if f.Reading() && f.More() || c.Tree.used() { // not for objects of older versions, unless needed
+		if c.Tree.fields(f); !c.Tree.used() {
+			f.Fail()
+		}
+	}
 }
 
 // Verdict is the decision on an Admit or Extend.
@@ -207,6 +225,9 @@ type AdmitReply struct {
 	Answer       []byte // Replay
 	Lease        Lease  // if Admitted, for an Admit with a LeaseID
 	LentMs       uint64 // if Short: the time until lent budget may be free again; 0: no budget is lent
+	// Levels are set in place of Period through LeastPico if the key has budgets above its project: one level or several
+	// that lack budget.
+	Levels []ShortLevel
 }
 
 // DecodeAdmitReply decodes the reply to Admit and Extend.
@@ -227,11 +248,21 @@ func (a *AdmitReply) fields(f *abi.Fields) {
 	f.Int(&a.LeastPico)
 	f.Int(&a.ReservedPico)
 	f.Bytes(&a.Answer)
-	if f.Reading() && f.More() || a.Lease.ID != 0 || a.LentMs != 0 { // written only if needed, because older isolates do not know it
-		a.Lease.fields(f)
-		if f.Uint(&a.LentMs); a.Lease.ID == 0 && a.LentMs == 0 {
-			f.Fail()
-		}
+	a.newFields(f)
+}
+
+// newFields lists the fields that isolates of older versions do not know. They are sent only if they are needed.
+func (a *AdmitReply) newFields(f *abi.Fields) {
+	if f.Reading() && !f.More() || !f.Reading() && a.Lease.ID == 0 && a.LentMs == 0 && len(a.Levels) == 0 {
+		return
+	}
+	a.Lease.fields(f)
+	f.Uint(&a.LentMs)
+	if f.Reading() && f.More() || len(a.Levels) > 0 {
+		abi.List(f, &a.Levels, ShortLevelFields)
+	}
+	if a.Lease.ID == 0 && a.LentMs == 0 && len(a.Levels) == 0 {
+		f.Fail()
 	}
 }
 
@@ -271,6 +302,9 @@ type Flush struct {
 	// HeldPico is the amount that the Ledger has granted to the meter, or 0 if not given. If the meter holds the same
 	// amount and all of it is in use, a recall changes nothing: no budget can be returned, and no grant is in flight.
 	HeldPico int64
+	// Ledger is the name of a Ledger above the project whose slice is recalled. The reply then has a Return and no
+	// Absorbs. Empty: the project's.
+	Ledger string
 }
 
 // Encode encodes the command.
@@ -279,6 +313,11 @@ func (c *Flush) Encode() []byte { return abi.EncodeFields(opFlush, 12, c.fields)
 func (c *Flush) fields(f *abi.Fields) {
 	f.Bool(&c.Recall)
 	f.Int(&c.HeldPico)
+	if f.Reading() && f.More() || c.Ledger != "" { // not for objects of older versions, unless needed
+		if f.String(&c.Ledger); c.Ledger == "" || !c.Recall {
+			f.Fail()
+		}
+	}
 }
 
 // FlushReply is the reply to Flush.
@@ -286,6 +325,7 @@ type FlushReply struct {
 	Absorbs [][]byte // ledger.Absorb commands for the project's Ledger, in order; they are also in the outbox
 	Open    uint64   // number of open reservations and of leases that are not closed; at least 1 if there may be more batches
 	LentMs  uint64   // for a recall: the time until budget that the meter could not return may be free again; 0: there is none
+	Return  []byte   // a ledger.Return for the Ledger that Flush names; it is in the outbox too
 }
 
 // SettleWaitMs lists the pauses of a usage report while meters have open reservations or leases: one second in total.
@@ -300,8 +340,12 @@ func DecodeFlushReply(data []byte) (r FlushReply, err error) {
 func (r *FlushReply) fields(f *abi.Fields) {
 	abi.List(f, &r.Absorbs, (*abi.Fields).Bytes)
 	f.Uint(&r.Open)
-	if f.Reading() && f.More() || r.LentMs != 0 {
-		if f.Uint(&r.LentMs); r.LentMs == 0 {
+	if f.Reading() && f.More() || r.LentMs != 0 || len(r.Return) > 0 {
+		f.Uint(&r.LentMs)
+		if f.Reading() && f.More() || len(r.Return) > 0 {
+			f.Bytes(&r.Return)
+		}
+		if r.LentMs == 0 && len(r.Return) == 0 {
 			f.Fail()
 		}
 	}

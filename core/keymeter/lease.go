@@ -8,19 +8,18 @@ import (
 	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/ledger"
-	"github.com/postern-ai/postern/core/money"
 )
 
 // lease is the meter's side of a Lease that has not been closed. Until it ends, its unused admissions count in every
 // window. Its budget stays reserved until it is closed or booked.
 type lease struct {
-	id         uint64
-	version    uint64 // version of the key record when the lease began
-	seq        uint64 // number of the last report
-	startMs    uint64
-	endMs      uint64 // allowance included
-	ended      bool
-	period     calendar.Period
+	id      uint64
+	version uint64 // version of the key record when the lease began
+	seq     uint64 // number of the last report
+	startMs uint64
+	endMs   uint64 // allowance included
+	ended   bool
+	placement
 	lifetimeMs uint64 // of a request
 	requests   uint64 // lent in total
 	taken      uint64 // number of these that were reported
@@ -29,7 +28,17 @@ type lease struct {
 	slots      uint64
 }
 
-func leaseFields(f *abi.Fields, l *lease) {
+// leaseFields lists the fields of a lease in a version of the meter's row.
+func leaseFields(version uint64) func(*abi.Fields, *lease) {
+	return func(f *abi.Fields, l *lease) {
+		l.fields(f)
+		if version >= treeFormat {
+			abi.List(f, &l.above, placeFields)
+		}
+	}
+}
+
+func (l *lease) fields(f *abi.Fields) {
 	f.Uint(&l.id)
 	f.Uint(&l.version)
 	f.Uint(&l.seq)
@@ -244,12 +253,12 @@ func (c *call) takeLeased(l *lease, r *Report) {
 		l.taken++
 		m.lastUsedMs = max(m.lastUsedMs, admittedMs)
 		if s, err := DecodeSettle(q.Settle); err == nil && s.RequestID == q.RequestID {
-			l.release(m, c.charge(&s, admittedMs, l.period))
+			l.release(m, c.charge(&s, admittedMs, &l.placement))
 			continue
 		}
 		l.release(m, q.AmountPico)
-		m.sliceOf(l.period).Reserved += q.AmountPico
-		o := reservation{[]byte(q.RequestID), admittedMs, admittedMs + q.LifetimeMs, l.period, q.AmountPico, []byte(q.Model), nil}
+		m.book(&l.placement, q.AmountPico, 0)
+		o := reservation{[]byte(q.RequestID), admittedMs, admittedMs + q.LifetimeMs, l.placement, q.AmountPico, []byte(q.Model), nil}
 		m.reservations = append(m.reservations, o.open())
 	}
 	m.balance(l.startMs)
@@ -259,7 +268,7 @@ func (c *call) takeLeased(l *lease, r *Report) {
 func (l *lease) release(m *meter, amount int64) {
 	amount = max(0, min(amount, l.heldPico))
 	l.heldPico -= amount
-	m.sliceOf(l.period).Reserved -= amount
+	m.book(&l.placement, -amount, 0)
 }
 
 // closeLease returns the rest of a lease to the key.
@@ -280,10 +289,10 @@ const Unreported = "(unreported)"
 
 // bookedLease is row l/<lease>: a lease that was booked because it was not fully reported in time.
 type bookedLease struct {
-	seq        uint64
-	startMs    uint64
-	endMs      uint64
-	period     calendar.Period
+	seq     uint64
+	startMs uint64
+	endMs   uint64
+	placement
 	requests   uint64
 	amountPico int64
 }
@@ -296,6 +305,7 @@ func (b *bookedLease) fields(f *abi.Fields) {
 	ledger.PeriodFields(f, &b.period)
 	f.Uint(&b.requests)
 	f.Int(&b.amountPico)
+	b.aboveFields(f)
 }
 
 func leaseName(id uint64) string { return strconv.FormatUint(id, 36) }
@@ -308,7 +318,7 @@ func (c *call) bookLeases() {
 		if l.bookMs() > c.in.NowMs {
 			continue
 		}
-		b := bookedLease{l.seq, l.startMs, l.endMs, l.period, l.unused(), l.heldPico}
+		b := bookedLease{l.seq, l.startMs, l.endMs, l.placement, l.unused(), l.heldPico}
 		l.release(m, l.heldPico)
 		m.removeLease(l.id)
 		if b.requests == 0 {
@@ -328,8 +338,7 @@ func (c *call) book(b *bookedLease, sign int64) {
 	u.Requests += uint64(sign) * b.requests
 	u.Expired += uint64(sign) * b.requests
 	u.CostPico += sign * b.amountPico
-	s := c.m.sliceOf(b.period)
-	s.Spent = money.Add(s.Spent, sign*b.amountPico)
+	c.m.book(&b.placement, 0, sign*b.amountPico)
 }
 
 // reportLate replaces the booking of a lease with its reports. The first report replaces the booking. Later ones add
@@ -341,7 +350,7 @@ func (c *call) reportLate(r *Report, row []byte) Lease {
 	}
 	if r.Seq > b.seq {
 		c.book(&b, -1)
-		c.takeLeased(&lease{startMs: b.startMs, endMs: b.endMs, ended: true, period: b.period}, r)
+		c.takeLeased(&lease{startMs: b.startMs, endMs: b.endMs, ended: true, placement: b.placement}, r)
 		b.seq, b.requests, b.amountPico = r.Seq, 0, 0
 		name := rowLease + leaseName(r.LeaseID)
 		if r.Close {

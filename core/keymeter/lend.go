@@ -152,7 +152,7 @@ func (c *call) lend(id uint64, amount int64, lifetimeMs uint64) Lease {
 	l := m.findLease(id)
 	created := l == nil
 	if created {
-		l = &lease{id: id, version: m.record.Version, startMs: c.in.NowMs, period: m.slice().Period, lifetimeMs: lifetimeMs}
+		l = &lease{id: id, version: m.record.Version, startMs: c.in.NowMs, placement: m.place(), lifetimeMs: lifetimeMs}
 		l.slots = c.lendableSlots()
 	}
 	terms := c.terms(l, amount)
@@ -166,7 +166,7 @@ func (c *call) lend(id uint64, amount int64, lifetimeMs uint64) Lease {
 	m.dayCount += terms.requests
 	l.amountPico += terms.amountPico
 	l.heldPico += terms.amountPico
-	m.slice().Reserved += terms.amountPico
+	m.book(&l.placement, terms.amountPico, 0)
 	l.endMs = max(l.endMs, c.in.NowMs+allowed(terms.durationMs))
 	if created {
 		m.leases = append(m.leases, *l)
@@ -178,8 +178,11 @@ func (c *call) lend(id uint64, amount int64, lifetimeMs uint64) Lease {
 // first asks the Ledger once.
 func (c *call) wantsToLend(a *Admit) bool {
 	m := c.m
-	return a.LeaseID != 0 && a.Grant.Epoch == 0 && m.slice().Live && m.restUntilMs <= c.in.NowMs && a.AmountPico > 0 && m.slice().Free() >= a.AmountPico &&
-		c.config.Plan(m.record.Plan).Lease.DurationMs > 0 && m.slice().Free()-a.AmountPico < lendAmounts/4*a.AmountPico
+	if a.LeaseID == 0 || a.Grant.Epoch != 0 || a.Tree.used() || a.AmountPico <= 0 || c.config.Plan(m.record.Plan).Lease.DurationMs == 0 {
+		return false
+	}
+	free := m.chain.Free()
+	return m.chain.Live() && m.restUntilMs <= c.in.NowMs && free >= a.AmountPico && free-a.AmountPico < lendAmounts/4*a.AmountPico
 }
 
 // allowed returns the time after which the meter considers a lease of the given duration to have ended.
@@ -195,8 +198,8 @@ type terms struct {
 func (c *call) terms(l *lease, amount int64) (t terms) {
 	m, plan, limits := c.m, c.config.Plan(c.m.record.Plan), c.limits()
 	duration := c.lendableMs(plan.Lease.DurationMs)
-	if duration < config.MinLeaseMs || limits.TokensPerMinute > 0 || m.restUntilMs > c.in.NowMs || !m.slice().Live ||
-		l.ended || l.version != m.record.Version || l.period != m.slice().Period ||
+	if duration < config.MinLeaseMs || limits.TokensPerMinute > 0 || m.restUntilMs > c.in.NowMs || !m.chain.Live() ||
+		l.ended || l.version != m.record.Version || !m.isPresent(&l.placement) ||
 		uint64(len(m.reservations))+m.slots() > plan.Concurrent {
 		return t
 	}
@@ -205,7 +208,7 @@ func (c *call) terms(l *lease, amount int64) (t terms) {
 		return t
 	}
 	t.requests = target - min(target, l.unused())
-	t.amountPico = max(0, min(money.Cost(lendAmounts, amount)-l.heldPico, m.slice().Free()/2))
+	t.amountPico = max(0, min(money.Cost(lendAmounts, amount)-l.heldPico, m.chain.Free()/2))
 	if money.Add(l.heldPico, t.amountPico) < money.Cost(minLendAmounts, amount) {
 		return terms{}
 	}

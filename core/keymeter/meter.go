@@ -26,6 +26,9 @@ const promptCacheFormat = 7
 // attemptsFormat is the version of a row with failed attempts.
 const attemptsFormat = 8
 
+// treeFormat is the version of a row with levels above the project.
+const treeFormat = 9
+
 // usageDelayMs is the delay before unreported usage is added to the outbox. One batch then covers several requests,
 // because a report costs about eleven rows. Readers of usage flush the meters first, so they do not wait for the
 // delay. Violations are reported earlier.
@@ -54,6 +57,7 @@ type meter struct {
 	restUntilMs    uint64 // the meter does not lend before this time; 0: it may lend
 	flushMs        uint64 // when usage, recent and violations are to be reported; 0: nothing to report
 	outSeq         uint64 // number of the last batch
+	returnSeq      uint64 // number of the last ledger.Return
 	nextForgetMs   uint64 // when the next row is to be deleted; 0: none
 	size           int    // of the row that was read
 }
@@ -65,7 +69,7 @@ type recentRequests = abi.Encoded[ledger.Request]
 type tick struct{ ms, count uint64 }
 
 // level returns the meter's state at the project's Ledger.
-func (m *meter) level() *budget.Level { return &m.chain.Levels[0] }
+func (m *meter) level() *budget.Level { return m.chain.Project() }
 
 // slice returns the part of the project's budget that the meter holds.
 func (m *meter) slice() *budget.Slice { return &m.level().Slice }
@@ -77,7 +81,7 @@ func (m *meter) encode() []byte {
 	return abi.EncodeFields(0, m.size+rowGrowth, m.fields)
 }
 
-func newMeter() *meter { return &meter{chain: budget.NewChain(1)} }
+func newMeter() *meter { return &meter{chain: budget.NewChain()} }
 
 func decodeMeter(data []byte) (*meter, error) {
 	m := newMeter()
@@ -88,7 +92,7 @@ func decodeMeter(data []byte) (*meter, error) {
 
 func (m *meter) fields(f *abi.Fields) {
 	version := m.format()
-	if f.Uint(&version); version == 0 || version > attemptsFormat {
+	if f.Uint(&version); version == 0 || version > treeFormat {
 		f.Fail()
 	}
 	abi.Enum(f, &m.status)
@@ -104,9 +108,18 @@ func (m *meter) fields(f *abi.Fields) {
 	if version < 3 {
 		m.level().Epoch = firstEpoch
 	}
-	abi.List(f, &m.reservations, openReservationFields)
+	reservations := openReservationFields
+	if version >= treeFormat {
+		reservations = treeReservationFields
+	}
+	abi.List(f, &m.reservations, reservations)
 	abi.List(f, &m.admittedHashes, (*abi.Fields).Uint)
 	m.unreportedFields(f, version)
+	m.laterFields(f, version)
+}
+
+// laterFields lists the fields from the first scheduled time on, most of which older versions do not have.
+func (m *meter) laterFields(f *abi.Fields, version uint64) {
 	f.Uint(&m.flushMs)
 	f.Uint(&m.outSeq)
 	f.Uint(&m.nextForgetMs)
@@ -114,11 +127,14 @@ func (m *meter) fields(f *abi.Fields) {
 		m.violations.fields(f)
 	}
 	if version >= 5 {
-		abi.List(f, &m.leases, leaseFields)
+		abi.List(f, &m.leases, leaseFields(version))
 		f.Uint(&m.restUntilMs)
 	}
 	if version >= recalledFormat {
 		f.Uint(&m.level().RecalledMs)
+	}
+	if version >= treeFormat {
+		m.treeFields(f)
 	}
 	if version >= promptCacheFormat {
 		ledger.Extras(f, len(m.usage), func(i int) *ledger.Usage { return &m.usage[i] })
@@ -128,6 +144,9 @@ func (m *meter) fields(f *abi.Fields) {
 // format returns the oldest format that has all fields in use. Rows of older objects keep their format until they
 // need a newer one.
 func (m *meter) format() uint64 {
+	if m.chain.Slots > 0 {
+		return treeFormat
+	}
 	cached := false
 	for i := range m.usage {
 		if m.usage[i].Attempts.Used() {
@@ -164,14 +183,6 @@ func tickFields(f *abi.Fields, t *tick) {
 	f.Uint(&t.count)
 }
 
-func sliceFields(f *abi.Fields, s *budget.Slice) {
-	ledger.PeriodFields(f, &s.Period)
-	f.Bool(&s.Live)
-	f.Int(&s.Granted)
-	f.Int(&s.Spent)
-	f.Int(&s.Reserved)
-}
-
 // advance moves the meter to now. If the clock went back (jumped), it keeps the latest day and period seen, starts
 // with a full one-second window, and restamps the tokens of the last minute to now. A clock step therefore cannot
 // admit requests twice. The caller must then store the meter. Otherwise the windows would stay full until the clock
@@ -192,7 +203,7 @@ func (m *meter) advance(now uint64, limits config.Limits) (jumped bool) {
 	if day := calendar.Day(now); day > m.day {
 		m.day, m.dayCount = day, 0
 	}
-	m.chain.Advance(now, m.record.Period(m.day))
+	m.chain.Advance(now, m.record.Periods(m.day)...)
 	return jumped
 }
 
@@ -215,14 +226,6 @@ func endOfSecond(ms uint64) uint64 {
 
 // minuteMs is the window of the token limit.
 const minuteMs = 60 * calendar.SecondMs
-
-// sliceOf returns the slice of a period.
-func (m *meter) sliceOf(period calendar.Period) *budget.Slice {
-	if s := m.level().Of(period); s != nil {
-		return s
-	}
-	return &budget.Slice{} // belongs to an earlier period, which is no longer tracked
-}
 
 // windows returns the state of all limits that are set, in this order: requests per second, requests per day, tokens.
 func (m *meter) windows(limits config.Limits) []Window {
@@ -350,7 +353,7 @@ func (m *meter) usageFor(ms uint64, model string) *ledger.Usage {
 	return &m.usage[len(m.usage)-1]
 }
 
-// hasReport reports whether there is anything to report.
+// hasReport reports whether there is anything to report to the project's Ledger.
 func (m *meter) hasReport() bool { return len(m.usage)+m.recent.Len()+len(m.violations.pending) > 0 }
 
 // reportWithin schedules a report, unless an earlier one is scheduled.

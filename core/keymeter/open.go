@@ -1,6 +1,9 @@
 package keymeter
 
-import "github.com/postern-ai/postern/core/abi"
+import (
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/calendar"
+)
 
 // Open decodes a command for code that sits between an exchange and its meter, such as a simulation. It returns an
 // *Admit, *Settle, *Extend, *Flush or *Report. It returns nil for other or malformed commands.
@@ -57,4 +60,28 @@ func StateOf(row []byte) (leases []LeaseState, requestIDs []string, err error) {
 		requestIDs = append(requestIDs, string(r.id))
 	}
 	return leases, requestIDs, err
+}
+
+// LevelState is a meter's slice of one budget, for code outside the meter, such as a simulation.
+type LevelState struct {
+	Ledger                       string // empty: the project's
+	Period                       calendar.Period
+	Granted, Spent, ReservedPico int64
+	Former                       bool // of a path that the key has left
+}
+
+// LevelsOf decodes the slices in a meter's row "h", and the number of incomplete reservations.
+func LevelsOf(row []byte) (levels []LevelState, holds int, err error) {
+	m, err := decodeMeter(row)
+	for _, former := range [...]bool{false, true} {
+		list := m.chain.Levels
+		if former {
+			list = m.chain.Former
+		}
+		for i := range list {
+			s := &list[i].Slice
+			levels = append(levels, LevelState{list[i].Ledger, s.Period, s.Granted, s.Spent, s.Reserved, former})
+		}
+	}
+	return levels, len(m.chain.Holds), err
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/postern-ai/postern/core/abi"
-	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/ledger"
 )
 
@@ -14,13 +13,19 @@ type reservation struct {
 	id         []byte
 	admittedMs uint64
 	expiresMs  uint64
-	period     calendar.Period
+	placement
 	amountPico int64
 	model      []byte
 	idem       []byte
 }
 
 func (r *reservation) fields(f *abi.Fields) {
+	r.ownFields(f)
+	r.aboveFields(f)
+}
+
+// ownFields lists the fields of a reservation without levels above the project.
+func (r *reservation) ownFields(f *abi.Fields) {
 	f.Bytes(&r.id)
 	f.Uint(&r.admittedMs)
 	f.Uint(&r.expiresMs)
@@ -41,9 +46,20 @@ type openReservation struct {
 func openReservationFields(f *abi.Fields, o *openReservation) {
 	f.Encoded(&o.encoded, func() {
 		var r reservation
-		r.fields(f)
+		r.ownFields(f)
 		o.expiresMs = r.expiresMs
 	})
+}
+
+// treeReservationFields is the form in a meter with levels above the project.
+func treeReservationFields(f *abi.Fields, o *openReservation) {
+	if f.Bytes(&o.encoded); f.Reading() {
+		var r reservation
+		if abi.DecodeFields(o.encoded, r.fields) != nil {
+			f.Fail()
+		}
+		o.expiresMs = r.expiresMs
+	}
 }
 
 func (r *reservation) open() openReservation {

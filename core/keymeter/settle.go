@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/postern-ai/postern/core/abi"
-	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/core/money"
 )
@@ -12,7 +11,7 @@ import (
 // expiredReservation is row x/<request id>: a reservation that was charged in full because no settle arrived in time.
 type expiredReservation struct {
 	admittedMs uint64
-	period     calendar.Period
+	placement
 	amountPico int64
 	model      string
 }
@@ -23,6 +22,7 @@ func (e *expiredReservation) fields(f *abi.Fields) {
 	ledger.PeriodFields(f, &e.period)
 	f.Int(&e.amountPico)
 	f.String(&e.model)
+	e.aboveFields(f)
 }
 
 // settle charges a request according to its outcome. It does so exactly once, because a repeat finds neither an open
@@ -51,9 +51,9 @@ func (c *call) settle(s *Settle) {
 // settleReserved settles an open or expired reservation. It returns false if there is none.
 func (c *call) settleReserved(s *Settle) bool {
 	if r, ok := c.m.removeReservation(s.RequestID); ok {
-		c.m.sliceOf(r.period).Reserved -= r.amountPico
+		c.m.book(&r.placement, -r.amountPico, 0)
 		c.m.rememberAdmission(s.RequestID) // a late repeat of the Admit must not reserve again
-		c.charge(s, r.admittedMs, r.period)
+		c.charge(s, r.admittedMs, &r.placement)
 		c.m.balance(r.admittedMs)
 		c.finishIdempotency(s)
 		return true
@@ -65,7 +65,7 @@ func (c *call) settleReserved(s *Settle) bool {
 // charge adds a settle to the violations, the usage and the slice, in the hour and period of the request's admission.
 // The request counts for s.Model. Each attempt's tokens and cost count for the model that it tried. charge returns
 // the cost of all attempts.
-func (c *call) charge(s *Settle, admittedMs uint64, period calendar.Period) money.Pico {
+func (c *call) charge(s *Settle, admittedMs uint64, at *placement) money.Pico {
 	c.addViolations(s.Violations)
 	u := c.m.usageFor(admittedMs, s.Model)
 	switch s.Outcome {
@@ -89,8 +89,7 @@ func (c *call) charge(s *Settle, admittedMs uint64, period calendar.Period) mone
 		total.add(a)
 	}
 	c.countAttempts(s, admittedMs)
-	slice := c.m.sliceOf(period)
-	slice.Spent = money.Add(slice.Spent, total.CostPico)
+	c.m.book(at, 0, total.CostPico)
 	c.m.countTokens(total.Tokens.Prompt+total.Tokens.Completion, c.limits().TokensPerMinute)
 	if s.Trace.Status >= 400 {
 		return total.CostPico // the Ledger receives a separate record of the request
@@ -147,9 +146,9 @@ func (c *call) settleLate(s *Settle, row []byte) bool {
 	u.Expired--
 	u.Requests--
 	u.CostPico -= e.amountPico
-	c.m.sliceOf(e.period).Spent -= e.amountPico
+	c.m.book(&e.placement, 0, -e.amountPico)
 	c.m.rememberAdmission(s.RequestID)
-	c.charge(s, e.admittedMs, e.period)
+	c.charge(s, e.admittedMs, &e.placement)
 	c.m.balance(e.admittedMs)
 	c.finishIdempotency(s)
 	c.out.Deletes = append(c.out.Deletes, key)
@@ -184,10 +183,8 @@ func (c *call) expire(byMs uint64) {
 		u.Requests++
 		u.Expired++
 		u.CostPico += r.amountPico
-		s := m.sliceOf(r.period)
-		s.Reserved -= r.amountPico
-		s.Spent += r.amountPico
-		e := expiredReservation{r.admittedMs, r.period, r.amountPico, model}
+		m.book(&r.placement, -r.amountPico, r.amountPico)
+		e := expiredReservation{r.admittedMs, r.placement, r.amountPico, model}
 		c.put(rowExpired+id, abi.EncodeFields(0, 64, e.fields))
 		c.scheduleForget(rowExpired+id, m.lastMs)
 		m.addRecent(ledger.Request{AtMs: r.admittedMs, ID: id, Model: model, CostPico: r.amountPico, Estimated: true})

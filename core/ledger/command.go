@@ -40,6 +40,8 @@ const (
 	opCloseDay = 32
 	opAnnounce = 33
 
+	opReturn = 40
+
 	// Older layouts of absorb, which outboxes may still contain. They have no violations. Instead of the epoch and
 	// the held amount, the first two have a returned amount. The first also lacks hours, latencies, the key ID and
 	// recent requests.

@@ -351,6 +351,8 @@ func newEndCommand(op uint64) command {
 		return new(EndsQuery)
 	case opRecords:
 		return new(Records)
+	case opReturn:
+		return new(Return)
 	}
 	return newActivityCommand(op)
 }

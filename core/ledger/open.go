@@ -21,6 +21,8 @@ func Open(command []byte) any {
 		opened = &Report{}
 	case opTally:
 		opened = &Tally{}
+	case opReturn:
+		opened = &Return{}
 	case opBatch:
 		return &BatchCommand{}
 	case opPolicy:

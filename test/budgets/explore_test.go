@@ -47,7 +47,11 @@ func (s *scenario) world() *world {
 	}
 	for i, path := range s.paths {
 		m := meter{name: fmt.Sprint("meter", i), path: path, seq: make([]uint64, len(path)), out: make([][]batch, len(path))}
-		m.chain = budget.NewChain(len(path))
+		var above []string
+		for _, at := range path[:len(path)-1] {
+			above = append(above, fmt.Sprint("ledger", at))
+		}
+		m.chain = budget.NewChain(above...)
 		w.advance(&m)
 		w.meters = append(w.meters, m)
 	}

@@ -181,7 +181,7 @@ func (w *world) apply(m *meter, r *request) (int64, []budget.Shortfall) {
 		for i := range m.chain.Levels {
 			periods = append(periods, m.chain.Levels[i].Slice.Period)
 		}
-		m.open = append(m.open, reservation{r.id, periods, pico})
+		m.open = append(m.open, reservation{r.id, m.chain.Project().Slice.Period, m.chain.Above(), periods, pico})
 	}
 	return pico, short
 }

@@ -48,6 +48,8 @@ type meter struct {
 // reservation is an admitted request whose cost is reserved at all levels.
 type reservation struct {
 	id      string
+	period  calendar.Period
+	above   []budget.Place
 	periods []calendar.Period
 	pico    int64
 }
@@ -236,7 +238,7 @@ func (w *world) settle(r *request, cost int64) {
 	at := slices.IndexFunc(m.open, func(o reservation) bool { return o.id == r.id })
 	o := m.open[at]
 	m.open = slices.Delete(m.open, at, at+1)
-	m.chain.Settle(o.periods, o.pico, min(cost, o.pico))
+	m.chain.Book(o.period, o.above, -o.pico, min(cost, o.pico))
 	for level := range m.path {
 		m.report(level, min(cost, o.pico))
 	}

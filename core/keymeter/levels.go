@@ -1,0 +1,211 @@
+package keymeter
+
+import (
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/budget"
+	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/ledger"
+)
+
+// LevelGrant is a Grant of one of the Ledgers on a key's path.
+type LevelGrant struct {
+	Ledger string // name of the Ledger; empty for the project's
+	Grant
+	Final bool // the Ledger has no more
+}
+
+// LevelGrantFields lists the fields of a grant.
+func LevelGrantFields(f *abi.Fields, g *LevelGrant) {
+	f.String(&g.Ledger)
+	g.Fields(f)
+	f.Bool(&g.Final)
+}
+
+// ShortLevel is a level with too little budget, in the reply to a command of a key with budgets above its project. The
+// fields from Period on are those of the ledger.Grant to send.
+type ShortLevel struct {
+	Ledger    string // name of the Ledger; empty for the project's
+	Period    calendar.Period
+	Epoch     uint64
+	HeldPico  int64
+	NeedPico  int64
+	LeastPico int64
+}
+
+// ShortLevelFields lists the fields of a level.
+func ShortLevelFields(f *abi.Fields, s *ShortLevel) {
+	f.String(&s.Ledger)
+	ledger.PeriodFields(f, &s.Period)
+	f.Uint(&s.Epoch)
+	f.Int(&s.HeldPico)
+	f.Int(&s.NeedPico)
+	f.Int(&s.LeastPico)
+}
+
+// Tree is the part of an Admit or Extend that only keys with budgets above their project need.
+type Tree struct {
+	Grants  []LevelGrant
+	Ordered bool // the request has asked Ledgers before: reserve the levels from the root down, see package budget
+	// Release ends the request's incomplete reservation instead of admitting the request. The verdict is Unknown.
+	Release bool
+}
+
+func (t *Tree) used() bool { return len(t.Grants) > 0 || t.Ordered || t.Release }
+
+func (t *Tree) fields(f *abi.Fields) {
+	abi.List(f, &t.Grants, LevelGrantFields)
+	f.Flags(&t.Ordered, &t.Release)
+}
+
+// final returns the levels whose Ledgers have no more, as bits.
+func (t *Tree) final(c *budget.Chain) (bits uint64) {
+	for i := range t.Grants {
+		if at := c.Named(t.Grants[i].Ledger); at >= 0 && t.Grants[i].Final {
+			bits |= 1 << at
+		}
+	}
+	return bits
+}
+
+// acceptGrant raises the slice of the project to the granted total. It runs before the checks. If they refuse the
+// request, the next request uses the grant.
+func (c *call) acceptGrant(g Grant) { c.acceptAt(len(c.m.chain.Levels)-1, &g) }
+
+// acceptGrants does the same for all levels.
+func (c *call) acceptGrants(list []LevelGrant) {
+	for i := range list {
+		if at := c.m.chain.Named(list[i].Ledger); at >= 0 {
+			c.acceptAt(at, &list[i].Grant)
+		}
+	}
+}
+
+func (c *call) acceptAt(level int, g *Grant) {
+	if g.Epoch != 0 && c.m.chain.Accept(budget.Grant{Level: level, Period: g.Period, Epoch: g.Epoch, TotalPico: g.TotalPico}) {
+		c.store()
+	}
+}
+
+// reserve reserves picodollars at all levels. If one of them lacks budget, the reply is Short.
+func (m *meter) reserve(q *budget.Request) AdmitReply {
+	pico, short := m.chain.Reserve(m.lastMs, q)
+	if len(short) == 0 {
+		return AdmitReply{Verdict: Admitted, ReservedPico: pico}
+	}
+	reply := AdmitReply{Verdict: Short, LentMs: m.lentMs()}
+	m.lacking(&reply, short)
+	return reply
+}
+
+// lacking adds the levels that lack budget to a reply.
+func (m *meter) lacking(reply *AdmitReply, short []budget.Shortfall) {
+	if len(m.chain.Levels) == 1 {
+		s := &short[0]
+		reply.Period, reply.Epoch, reply.HeldPico, reply.NeedPico, reply.LeastPico = s.Period, s.Epoch, s.HeldPico, s.NeedPico, s.LeastPico
+		return
+	}
+	for i := range short {
+		s := &short[i]
+		reply.LentMs = max(reply.LentMs, s.WaitMs)
+		reply.Levels = append(reply.Levels, ShortLevel{m.chain.Levels[s.Level].Ledger, s.Period, s.Epoch, s.HeldPico, s.NeedPico, s.LeastPico})
+	}
+}
+
+// asksToLend is the reply to a request that the slices cover, if they are too small to lend from.
+func (m *meter) asksToLend(a *Admit) AdmitReply {
+	reply := AdmitReply{Verdict: Short}
+	var short []budget.Shortfall
+	for i := range m.chain.Levels {
+		if l := &m.chain.Levels[i]; l.Slice.Free()-a.AmountPico < lendAmounts/4*a.AmountPico {
+			short = append(short, budget.Shortfall{Level: i, Period: l.Slice.Period, Epoch: l.Epoch, HeldPico: l.Slice.Granted})
+		}
+	}
+	m.lacking(&reply, short)
+	return reply
+}
+
+// returned is the report of a level's slice to its Ledger. It is stored in the outbox too.
+func (c *call) returned(l *budget.Level) []byte {
+	m := c.m
+	m.returnSeq++
+	l.Unsent = false
+	r := ledger.Return{
+		Key: c.in.Name, Seq: m.returnSeq, Period: l.Slice.Period, Epoch: l.Epoch, HeldPico: l.Slice.Granted, SpentPico: l.Slice.Spent,
+	}
+	data := r.Encode()
+	d := abi.Delivery{Class: abi.ClassLedger, Name: l.Ledger, Data: data}
+	c.put(abi.OutboxKey(firstReturn+m.returnSeq), d.Encode())
+	return data
+}
+
+// returnedFormer is the report of a level on a former path, which keeps only the amount in use.
+func (c *call) returnedFormer(l *budget.Level) []byte {
+	if l.Slice.Free() > 0 {
+		l.Return()
+	}
+	return c.returned(l)
+}
+
+// release ends the incomplete reservation of a request that was refused.
+func (c *call) release(a *Admit) AdmitReply {
+	if before := len(c.m.chain.Holds); before > 0 {
+		if c.m.chain.Release(a.RequestID); len(c.m.chain.Holds) < before {
+			c.store()
+		}
+	}
+	return AdmitReply{Verdict: Unknown}
+}
+
+// firstReturn separates the numbers of reports to Ledgers above the project from those of batches in the outbox.
+const firstReturn = 1 << 40
+
+// returnAll reports all levels above the project whose Ledgers do not know their state.
+func (c *call) returnAll() {
+	for i := range len(c.m.chain.Levels) - 1 {
+		if l := &c.m.chain.Levels[i]; l.Unsent {
+			c.returned(l)
+		}
+	}
+	for i := range c.m.chain.Former {
+		if l := &c.m.chain.Former[i]; l.Unsent {
+			c.returnedFormer(l)
+		}
+	}
+}
+
+// recallLevel returns the free part of a slice above the project to its Ledger.
+func (c *call) recallLevel(f *Flush) FlushReply {
+	m := c.m
+	m.advance(c.in.NowMs, c.limits())
+	reply := FlushReply{Open: uint64(len(m.reservations) + len(m.leases)), LentMs: m.lentMs()}
+	if reply.LentMs > 0 {
+		m.rest()
+	}
+	if at := m.chain.Named(f.Ledger); at >= 0 {
+		returned, waitMs := m.chain.Recall(c.in.NowMs, at, f.HeldPico)
+		reply.LentMs = max(reply.LentMs, waitMs)
+		if returned {
+			reply.Return = c.returned(&m.chain.Levels[at])
+		}
+	} else if l := m.chain.FormerNamed(f.Ledger); l != nil {
+		reply.Return = c.returnedFormer(l)
+	}
+	if len(reply.Return) > 0 {
+		c.store()
+		c.out.AlarmMs = minNonZero(c.out.AlarmMs, c.in.NowMs+abi.RedeliverMs)
+	} else if reply.LentMs > 0 {
+		c.store()
+	}
+	return reply
+}
+
+// setPath moves the meter to the path of its record.
+func (m *meter) setPath(now uint64) {
+	names := make([]string, 0, len(m.record.Chain))
+	for i := range m.record.Chain {
+		names = append(names, m.record.Chain[i].ID)
+	}
+	if m.chain.SetPath(now, names) && len(m.chain.Former) > 0 {
+		m.flushMs = minNonZero(m.flushMs, now+debtDelayMs)
+	}
+}

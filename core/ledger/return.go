@@ -1,0 +1,58 @@
+package ledger
+
+import (
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/money"
+)
+
+// Return is the command with which a meter reports its slice to a Ledger above its project. It has the state, and not
+// a change, so one may be lost if a later one arrives. It has no reply.
+type Return struct {
+	Key       string // name of the meter
+	Seq       uint64 // only grows; a Return that is not newer than the last one is dropped
+	Period    calendar.Period
+	Epoch     uint64
+	HeldPico  int64 // the meter's total grant in the epoch
+	SpentPico int64 // in the period
+}
+
+// Encode encodes the command.
+func (c *Return) Encode() []byte { return abi.EncodeFields(opReturn, 96, c.fields) }
+
+func (c *Return) fields(f *abi.Fields) {
+	f.String(&c.Key)
+	f.Uint(&c.Seq)
+	PeriodFields(f, &c.Period)
+	f.Uint(&c.Epoch)
+	f.Int(&c.HeldPico)
+	f.Int(&c.SpentPico)
+}
+
+func (c *Return) reads() []abi.Range {
+	return []abi.Range{{Start: rowAlerts}, {Start: rowKeys + c.Key}}
+}
+
+func (c *Return) apply(to *call) error {
+	if c.Period.Epoch() > to.b.period.Epoch() {
+		return errUnknownCycle
+	}
+	to.rollover(c.Period)
+	m, err := to.meter(c.Key)
+	if err != nil || c.Seq <= m.absorbed {
+		return err
+	}
+	before := m.committed()
+	m.absorbed = c.Seq
+	if c.Epoch > m.epoch {
+		m.adopt(c.Epoch, c.Period, c.HeldPico)
+	}
+	if c.Period == m.period {
+		to.b.spent = money.Add(to.b.spent, c.SpentPico-m.spent)
+		m.spent = c.SpentPico
+	}
+	to.b.committed += m.committed() - before
+	to.put(rowKeys+c.Key, abi.EncodeFields(0, 64, m.fields))
+	to.put(rowBudget, abi.EncodeFields(0, 64, to.b.fields))
+	return to.checkAlerts()
+}
