@@ -6,7 +6,6 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/keymeter"
-	"github.com/postern-ai/postern/core/policy"
 )
 
 // maxRounds limits how often an exchange calls admit. It repeats the call when it has a newer record or a grant.
@@ -68,7 +67,7 @@ func (x *exchange) admit(mode keymeter.Mode) { x.admitIn(phaseAdmit, mode) }
 func (x *exchange) admitIn(p phase, mode keymeter.Mode) {
 	s := &x.s
 	command := keymeter.Admit{
-		RequestID: s.requestID, Version: s.record.Version, Mode: mode, Grant: s.admission.budget.grant,
+		RequestID: s.requestID, Version: s.record.Version, Mode: mode, Grant: s.admission.budget.grant, Tree: s.admission.budget.tree(),
 	}
 	switch mode {
 	case keymeter.ModeReserve:
@@ -145,6 +144,8 @@ func (x *exchange) onAdmit() {
 		x.refuseUnknownKey(reply.Verdict)
 	case reply.Verdict == keymeter.Stale && again:
 		x.adoptRecord(reply.Record)
+	case reply.Verdict == keymeter.Short && again && len(reply.Levels) > 0:
+		x.requestLevels(&reply)
 	case reply.Verdict == keymeter.Short && again:
 		x.s.admission.budget.begin(&reply)
 		x.requestGrant()
@@ -152,41 +153,6 @@ func (x *exchange) onAdmit() {
 		x.refuseAdmission(&reply)
 	}
 }
-
-// refuseAdmission handles the verdicts that end the exchange.
-func (x *exchange) refuseAdmission(reply *keymeter.AdmitReply) {
-	switch reply.Verdict {
-	case keymeter.RateLimited:
-		if x.s.rejected != fault.None && x.s.rejected != fault.Blocked {
-			// A rejected request fails anyway, so its own error takes precedence over the rate limit. A block does
-			// not take precedence: its violation was not recorded, so callers could probe the policy without limit.
-			x.respondRejection()
-			return
-		}
-		x.refuse(fault.RateLimited, x.rateLimited(reply))
-	case keymeter.ConcurrencyLimited:
-		x.refuse(fault.RateLimited, x.tooConcurrent())
-	case keymeter.Replay:
-		x.replay(reply.Answer)
-	case keymeter.Running:
-		x.refuse(fault.IdempotencyRunning, refusal{retryMs: inProgressRetryMs})
-	case keymeter.Mismatch:
-		x.refuse(fault.IdempotencyReused, refusal{details: []fault.Detail{
-			{Field: "Idempotency-Key", Message: "was used with a different request; use a new Idempotency-Key"},
-		}})
-	case keymeter.OutcomeUnknown:
-		x.refuse(fault.IdempotencyUnknown, refusal{details: []fault.Detail{
-			{Field: "Idempotency-Key", Message: outcomeUnknown},
-		}})
-	case keymeter.Unreplayable:
-		x.refuse(fault.Unreplayable, refusal{})
-	default:
-		x.refuse(fault.Unavailable, refusal{retryMs: unavailableRetryMs})
-	}
-}
-
-// inProgressRetryMs is the Retry-After time while other requests of the key are in progress.
-const inProgressRetryMs = 1000
 
 // admitted serves the admitted request.
 func (x *exchange) admitted() {
@@ -233,7 +199,7 @@ func (x *exchange) onGrant() {
 			return
 		}
 		x.enter(phaseRecall)
-		x.recall(idFlush, &reply)
+		x.recall(idFlush, &s.admission.budget, &reply)
 	case s.admission.budget.nextPass():
 		x.requestGrant()
 	case s.admission.budget.waitForLent():
@@ -241,6 +207,55 @@ func (x *exchange) onGrant() {
 		x.await(abi.Action{Kind: abi.ActionWait, ID: idTimer, KeepMs: s.admission.budget.lentMs})
 	default:
 		x.outOfBudget()
+	}
+}
+
+// requestLevels asks the Ledgers of all levels that lack budget, or only one if the request is ordered.
+func (x *exchange) requestLevels(reply *keymeter.AdmitReply) {
+	b := &x.s.admission.budget
+	b.asked, b.grants = nil, nil
+	if b.ordered {
+		b.beginLevel(reply, &reply.Levels[0])
+		x.requestGrant()
+		return
+	}
+	x.enter(phaseGrant)
+	b.asked = reply.Levels
+	for i := range b.asked {
+		b.beginLevel(reply, &b.asked[i])
+		x.callGrant(idLevelGrant+uint64(i), b)
+	}
+}
+
+// onLevelGrant takes one Ledger's reply to the first request for budget. When all have replied, the request is admitted
+// again, and is ordered from then on. If a Ledger's budget is spent, the request is over its budget at once.
+func (x *exchange) onLevelGrant() {
+	b := &x.s.admission.budget
+	s := &b.asked[x.event.ID-idLevelGrant]
+	reply, err := x.grantReply()
+	if x.event.Code != abi.OutcomeOK && b.asksOnlyToLend() && x.dropAsk() {
+		x.cancelWithin(idLevelGrant, idListEnd)
+		b.asked, b.grants = nil, nil
+		x.admit(x.s.admission.mode)
+		return
+	}
+	if x.refuseFailedCall(err) {
+		x.cancelWithin(idLevelGrant, idListEnd)
+		return
+	}
+	switch {
+	case reply.Granted:
+		b.grants = append(b.grants, levelGrant(s.Ledger, &reply))
+	case reply.Spent && reply.Next == "":
+		x.cancelWithin(idLevelGrant, idListEnd)
+		b.ledger = s.Ledger
+		b.notePeriod(&reply)
+		x.outOfBudget()
+		return
+	}
+	if !x.pendingWithin(idLevelGrant, idListEnd) {
+		b.ordered, b.asked = true, nil
+		x.admit(x.s.admission.mode)
 	}
 }
 
@@ -283,47 +298,6 @@ func (x *exchange) afterFlush() {
 	if !x.pendingWithin(idFlush, idExtendFlush) {
 		x.requestGrant()
 	}
-}
-
-// adoptRecord replaces the record with a newer one from the key's meter, and starts over.
-func (x *exchange) adoptRecord(encoded []byte) {
-	record, err := doc.DecodeRecord(encoded)
-	if x.refuseFailedCall(err) {
-		return
-	}
-	s := &x.s
-	movedPlan := s.record.Plan != record.Plan // the plans may differ in whether they include the Governor
-	s.record, s.haveRecord, s.encoded = record, true, encoded
-	// Cache lookups made with the old record may be wrong under the new one.
-	x.cancel(idKV)
-	x.land(abi.FlightRetry, nil)
-	s.hit = hit{}
-	if record.Policy != s.policyVersion || movedPlan {
-		s.policyVersion, s.selection, s.order, x.targetsMemo = 0, policy.Selection{}, nil, nil
-		g := &s.govern
-		g.on, g.inspected, g.schema, g.buffered = false, false, false, false
-	}
-	if s.rejected.ByRecord() {
-		s.rejected = fault.None    // the newer record may allow the request
-		s.govern.inspected = false // an unchanged policy blocks it again
-	}
-	x.do(abi.Action{
-		Kind: abi.ActionWrite, Key: doc.RecordKey(s.keyHash), Where: abi.WhereMemory, KeepMs: recordKeepMs,
-		Body: []abi.Part{{Data: encoded}},
-	})
-	x.proceeds = true
-}
-
-// refuseUnknownKey refuses an unknown or inactive key. An inactive key is not cached as unknown, because it may be
-// reactivated at any time. A key that has a record does not count as a guess from this address.
-func (x *exchange) refuseUnknownKey(verdict keymeter.Verdict) {
-	write := abi.Action{Kind: abi.ActionWrite, Key: doc.RecordKey(x.s.keyHash), Where: abi.WhereMemory}
-	if !x.s.haveRecord && verdict == keymeter.Unknown {
-		x.circuits.Guessed(x.s.address, x.now)
-		write.KeepMs, write.Body = unknownKeepMs, []abi.Part{{Data: unknownMark}}
-	}
-	x.do(write)
-	x.refuse(fault.InvalidKey, refusal{})
 }
 
 // onMemoryCache handles the result of the lookup in host memory. After a miss, the lookup in the shared stores runs

@@ -19,6 +19,10 @@ func (b *budgetRequest) begin(reply *keymeter.AdmitReply) {
 
 // accept records the grant for the next admit or extend.
 func (b *budgetRequest) accept(reply *ledger.GrantReply) {
+	if b.ordered {
+		b.grants = []keymeter.LevelGrant{levelGrant(b.ledger, reply)}
+		return
+	}
 	b.grant = keymeter.Grant{Period: reply.Period, Epoch: reply.Epoch, TotalPico: reply.TotalPico}
 	b.final = reply.Final
 }
@@ -26,7 +30,11 @@ func (b *budgetRequest) accept(reply *ledger.GrantReply) {
 // waitForLent decides whether to wait until lent budget returns. Until it has returned, the budget is not known to be
 // exhausted.
 func (b *budgetRequest) waitForLent() bool {
-	if b.lentMs == 0 || b.waits == maxLentWaits {
+	most := uint64(maxLentWaits)
+	if b.ordered {
+		most = maxHeldWaits
+	}
+	if b.lentMs == 0 || b.waits == most {
 		return false
 	}
 	b.waits++
@@ -35,7 +43,11 @@ func (b *budgetRequest) waitForLent() bool {
 
 // nextPass starts another pass over the keys with idle budget, if the last one recalled anything.
 func (b *budgetRequest) nextPass() bool {
-	if !b.recalled || b.unreachable || b.passes == maxPasses {
+	most := uint64(maxPasses)
+	if b.ordered {
+		most = maxOrderedPasses
+	}
+	if !b.recalled || b.unreachable || b.passes == most {
 		return false
 	}
 	b.recalled, b.need.After = false, ""
@@ -46,6 +58,13 @@ func (b *budgetRequest) nextPass() bool {
 // maxLentWaits limits how often a request waits for budget that meters have lent to isolates. A meter stops lending
 // when its budget is recalled, so one wait is usually enough.
 const maxLentWaits = 3
+
+// maxHeldWaits and maxOrderedPasses are the same limits for a request that is ordered. It waits for the incomplete
+// reservations of other requests, of which one wins each time.
+const (
+	maxHeldWaits     = 8
+	maxOrderedPasses = 8
+)
 
 // maxPasses limits how often the exchange repeats the recall from all keys with idle budget. The Ledger may have
 // granted a recalled slice to another key before this exchange calls it again.
@@ -58,7 +77,7 @@ func (x *exchange) callGrant(id uint64, b *budgetRequest) {
 	if x.s.leased.pinned {
 		g.WantPico = money.Cost(lendableRequests, max(g.NeedPico, x.s.admission.amount))
 	}
-	x.call(id, abi.ClassLedger, x.s.record.ProjectID, g.Encode())
+	x.call(id, abi.ClassLedger, x.ledgerOf(b.ledger), g.Encode())
 }
 
 // lendableRequests is the number of requests that the requested budget covers if the key's plan has leases.
@@ -72,9 +91,9 @@ func (x *exchange) grantReply() (reply ledger.GrantReply, err error) {
 }
 
 // recall tells the meters to return their idle budget. The reply IDs start at first.
-func (x *exchange) recall(first uint64, reply *ledger.GrantReply) {
+func (x *exchange) recall(first uint64, b *budgetRequest, reply *ledger.GrantReply) {
 	for i, meter := range reply.Recall {
-		command := keymeter.Flush{Recall: true}
+		command := keymeter.Flush{Recall: true, Ledger: b.ledger}
 		if i < len(reply.HeldPico) {
 			command.HeldPico = reply.HeldPico[i]
 		}
@@ -91,10 +110,13 @@ func (x *exchange) deliverFlush(first uint64, b *budgetRequest) {
 		reply, err = keymeter.DecodeFlushReply(x.event.Data)
 	}
 	b.unreachable = b.unreachable || err != nil
-	b.recalled = b.recalled || len(reply.Absorbs) > 0
+	b.recalled = b.recalled || len(reply.Absorbs) > 0 || len(reply.Return) > 0
 	b.lentMs = max(b.lentMs, reply.LentMs)
 	x.s.openReservations += reply.Open
-	if len(reply.Absorbs) > 0 {
+	switch {
+	case len(reply.Absorbs) > 0:
 		x.call(first, abi.ClassLedger, x.s.record.ProjectID, ledger.Batch(reply.Absorbs))
+	case len(reply.Return) > 0:
+		x.call(first, abi.ClassLedger, b.ledger, reply.Return)
 	}
 }

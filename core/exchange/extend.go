@@ -31,7 +31,7 @@ func (x *exchange) extensionState() sideState {
 		return extensionMeter
 	case x.pending(idExtendGrant):
 		return extensionLedger
-	case x.pendingWithin(idExtendFlush, idListEnd):
+	case x.pendingWithin(idExtendFlush, idLevelGrant):
 		return extensionRecall
 	}
 	return extensionIdle
@@ -88,7 +88,7 @@ func (x *exchange) requestExtension() {
 		x.watchFromHalf()
 		return
 	}
-	e.budget, e.retryMs = budgetRequest{}, 0
+	e.budget, e.retryMs = budgetRequest{levels: levels{ordered: x.inTree()}}, 0
 	x.extend()
 }
 
@@ -114,7 +114,7 @@ func (x *exchange) extend() {
 		return
 	}
 	command := keymeter.Extend{
-		RequestID: x.s.requestID, TotalPico: e.total, LeastPico: e.minTotal, Final: e.budget.final, Grant: e.budget.grant,
+		RequestID: x.s.requestID, TotalPico: e.total, LeastPico: e.minTotal, Final: e.budget.final, Grant: e.budget.grant, Tree: e.budget.tree(),
 	}
 	x.call(idExtend, abi.ClassKeyMeter, x.s.keyHash, command.Encode())
 }
@@ -157,6 +157,10 @@ func (x *exchange) onExtend() {
 			e.waits = 0
 		}
 		x.extended()
+	case reply.Verdict == keymeter.Short && len(reply.Levels) > 0:
+		e.budget.grants = nil
+		e.budget.beginLevel(&reply, &reply.Levels[0])
+		x.callGrant(idExtendGrant, &e.budget)
 	case reply.Verdict == keymeter.Short:
 		e.budget.begin(&reply)
 		x.callGrant(idExtendGrant, &e.budget)
@@ -192,7 +196,7 @@ func (x *exchange) onExtendGrant() {
 			x.callGrant(idExtendGrant, &e.budget)
 			return
 		}
-		x.recall(idExtendFlush, &reply)
+		x.recall(idExtendFlush, &e.budget, &reply)
 	case e.budget.nextPass():
 		x.callGrant(idExtendGrant, &e.budget)
 	case e.budget.unreachable:
@@ -232,7 +236,7 @@ func (x *exchange) onExtendAbsorb() {
 
 // afterExtendFlush calls the Ledger again when all batches are delivered.
 func (x *exchange) afterExtendFlush() {
-	if !x.pendingWithin(idExtendFlush, idListEnd) {
+	if !x.pendingWithin(idExtendFlush, idLevelGrant) {
 		x.callGrant(idExtendGrant, &x.s.stream.extension.budget)
 	}
 }

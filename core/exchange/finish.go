@@ -178,6 +178,7 @@ func (x *exchange) refuseClosed() {
 // settles the part of a stream that was sent. If the stream came from a flight, it is settled as a hit.
 func (x *exchange) refused(f fault.Fault) {
 	s := &x.s
+	x.releaseHold()
 	x.ending = f
 	outcome := keymeter.Released
 	switch {

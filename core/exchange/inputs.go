@@ -19,6 +19,7 @@ const (
 	inKV           // cache lookup in KV
 	inAdmit
 	inGrant
+	inLevelGrant // of one of several Ledgers
 	inFlush
 	inAbsorb
 	inUnsealed
@@ -50,7 +51,7 @@ const (
 )
 
 var inputNames = [inputs]string{
-	"request", "body", "record", "policy", "ledger-policy", "memory", "kv", "admit", "grant", "flush", "absorb", "unsealed", "buffer",
+	"request", "body", "record", "policy", "ledger-policy", "memory", "kv", "admit", "grant", "level-grant", "flush", "absorb", "unsealed", "buffer",
 	"response", "head", "chunk", "end", "fault", "timer", "tick", "extend", "extend-grant", "extend-flush", "extend-absorb", "report",
 	"forwarded", "classify-text", "classified", "held-settle", "kept", "flight", "disconnect", "lease-timer", "lease-report",
 	"pinned", "tallied",
@@ -86,7 +87,8 @@ const (
 	idAbsorb       = 2000
 	idExtendFlush  = 3000
 	idExtendAbsorb = 4000
-	idListEnd      = 5000
+	idLevelGrant   = 5000
+	idListEnd      = 6000
 )
 
 // inputOf returns the input for the reply to an action ID. For a fetch, the input also depends on the event's kind;
@@ -120,6 +122,8 @@ func (x *exchange) input() (in input, expected bool) {
 		return inPinned, true
 	case e.ID == idTallied:
 		return inTallied, true
+	case e.ID >= idLevelGrant:
+		return inLevelGrant, true
 	case e.ID >= idExtendAbsorb:
 		return inExtendAbsorb, true
 	case e.ID >= idExtendFlush:

@@ -71,8 +71,8 @@ func (x *exchange) overBudget(b *budgetRequest, needed money.Pico) refusal {
 	word := words[b.period.Cycle()]
 	_, end := b.period.Bounds()
 	l := &api.Limit{Name: "budget_per_" + word, Of: "project", Unit: "dollars", ResetMs: end * calendar.DayMs, Spent: true}
-	l.Detail = fault.Detail{Field: api.BudgetField, Message: "of this project for the " + word + " does not cover this request"}
-	if b.told && x.s.record.May(doc.MaySeeUsage) {
+	x.nameBudget(l, b, word)
+	if l.Of == "project" && b.told && x.s.record.May(doc.MaySeeUsage) {
 		l.Amount, l.Used, l.Needed = dollars(b.budgetPico), dollars(b.spentPico), dollars(needed)
 		l.Detail.Message += ": $" + l.Used + " of $" + l.Amount + " spent, $" + l.Needed + " needed"
 	}
@@ -81,6 +81,21 @@ func (x *exchange) overBudget(b *budgetRequest, needed money.Pico) refusal {
 	}
 	x.completeLimit(l)
 	return refusal{limit: l}
+}
+
+// nameBudget says whose budget it is. The amounts of groups and of the deployment are not for callers.
+func (x *exchange) nameBudget(l *api.Limit, b *budgetRequest, word string) {
+	owner := "of this project"
+	if n := x.node(b.ledger); n != nil {
+		l.Of, owner = "group", "of a group that this project belongs to"
+		switch {
+		case n.ID == doc.Root:
+			l.Of, owner = "deployment", "of this gateway"
+		case n.Name != "":
+			owner = "of the group " + n.Name
+		}
+	}
+	l.Detail = fault.Detail{Field: api.BudgetField, Message: owner + " for the " + word + " does not cover this request"}
 }
 
 func dollars(pico money.Pico) string { return string(money.Append(nil, pico, money.Dollar)) }

@@ -43,6 +43,7 @@ var table = [...]row{
 	{phaseAdmit, inBody, (*exchange).onEarlyBody, 0}, // the record lacks the permission for this endpoint
 	{phaseAdmit, inKV, (*exchange).noteSharedCacheResult, 0},
 	{phaseGrant, inGrant, (*exchange).onGrant, toAdmit | toRecall | toLent | toOverBudget | toDone},
+	{phaseGrant, inLevelGrant, (*exchange).onLevelGrant, toAdmit | toOverBudget | toDone},
 	{phaseGrant, inKV, (*exchange).noteSharedCacheResult, 0},
 	{phaseRecall, inFlush, (*exchange).onFlush, toGrant},
 	{phaseRecall, inAbsorb, (*exchange).onAbsorb, toGrant},

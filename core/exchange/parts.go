@@ -283,10 +283,11 @@ type budgetRequest struct {
 	passes   uint64 // repeated passes
 	lentMs   uint64 // the time until budget that meters have lent may be free again; 0: no budget is lent
 	waits    uint64 // for lent budget
+	levels
 }
 
 func (b *budgetRequest) fields(f *abi.Fields) {
-	if !f.Group(*b != budgetRequest{}) {
+	if !f.Group(b.used()) {
 		return
 	}
 	f.Uint((*uint64)(&b.need.Period))
@@ -303,4 +304,11 @@ func (b *budgetRequest) fields(f *abi.Fields) {
 	f.Uint((*uint64)(&b.period))
 	f.Int(&b.budgetPico)
 	f.Int(&b.spentPico)
+	b.levels.fields(f)
+}
+
+// used reports whether any field is set. A request has a period as soon as it has a shortfall.
+func (b *budgetRequest) used() bool {
+	return b.need != ledger.Grant{} || b.grant != keymeter.Grant{} || b.final || b.unreachable || b.spent || b.told || b.recalled ||
+		b.passes != 0 || b.lentMs != 0 || b.waits != 0 || b.period != 0 || b.budgetPico != 0 || b.spentPico != 0 || b.levels.used()
 }

@@ -19,11 +19,11 @@ var stages = []struct {
 	{"machine", []string{"machineview", "machine", "observe", "beside", "endpoints"}},
 	{"request", []string{"intake", "match", "record", "policy", "govern", "validate", "texts", "embed", "moderate", "compact", "body", "idempotency"}},
 	{"endpoints without a provider", []string{"models", "usage", "count", "status", "forward"}},
-	{"admission", []string{"admission", "lookup", "kept", "follow", "dispatch", "hit", "replay", "classify"}},
+	{"admission", []string{"admission", "verdicts", "lookup", "kept", "follow", "dispatch", "hit", "replay", "classify"}},
 	{"responses", []string{"mock", "whole", "stream", "governoutput", "withhold", "keeper", "extend", "coverage", "streamend", "misfit", "governschema", "streamout"}},
 	{"attempt", []string{"attemptfault", "attempt", "providertext", "targets", "budget"}},
 	{"finish", []string{"reject", "served", "finish", "keep", "ending", "endrecord", "settle", "failures", "meta", "pricing", "log", "headers", "limited"}},
-	{"beside", []string{"lease", "flight", "cache", "violations", "guard"}},
+	{"beside", []string{"tree", "lease", "flight", "cache", "violations", "guard"}},
 	{"state", []string{"passed", "notes", "facts", "side", "inputs", "actions", "refusal", "endpoint", "state", "parts", "phases"}},
 }
 

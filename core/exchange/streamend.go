@@ -35,7 +35,7 @@ func (x *exchange) cancelBackground() {
 	x.cancel(idBuffer)
 	x.cancel(idExtend)
 	x.cancel(idExtendGrant)
-	x.cancelWithin(idExtendFlush, idListEnd)
+	x.cancelWithin(idExtendFlush, idLevelGrant)
 }
 
 // chargeStream charges a stream based on the provider's usage or on the estimated size of the output so far.

@@ -109,9 +109,14 @@ func (a *args) dollars(name string) money.Pico {
 	if !ok {
 		return 0
 	}
+	return a.amount(value)
+}
+
+// amount parses an amount such as "$1.50".
+func (a *args) amount(value string) money.Pico {
 	amount, ok := money.Parse(strings.TrimPrefix(value, "$"), money.Dollar)
 	if !ok {
-		a.fail(name + " is not an amount")
+		a.fail(value + " is not an amount")
 	}
 	return amount
 }

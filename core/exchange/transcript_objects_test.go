@@ -68,10 +68,28 @@ func verdict(a *args, all, least int64, leaseID uint64) abi.Event {
 	case keymeter.Short:
 		r.Period, r.Epoch, r.HeldPico, r.NeedPico, r.LeastPico = period, epoch, a.dollars("held"), a.dollars("need"), a.dollars("least")
 		r.LentMs = a.milliseconds("lent")
+		r.Levels = levelsOf(a)
 	case keymeter.Replay:
 		r.Answer = encodedReplay(a)
 	}
 	return reply(r.Encode())
+}
+
+// levelsOf returns the levels that lack budget, given by levels=LEDGER:NEED,LEDGER:NEED. "project" is the project's.
+func levelsOf(a *args) (levels []keymeter.ShortLevel) {
+	for _, level := range a.list("levels") {
+		name, need, _ := strings.Cut(level, ":")
+		pico := a.amount(need)
+		levels = append(levels, keymeter.ShortLevel{Ledger: levelName(name), Period: period, Epoch: epoch, NeedPico: pico, LeastPico: pico})
+	}
+	return levels
+}
+
+func levelName(name string) string {
+	if name == "project" {
+		return ""
+	}
+	return name
 }
 
 // fullWindow returns the exhausted window in the meter's reply, given by per= and limit=.
@@ -112,10 +130,10 @@ func (s *session) doKept(a *args) {
 	s.reply(a, s.find(a, callOf("settle")).ID, event)
 }
 
-// grant total=$1 [final] | recall=METER,METER next=METER | next=METER | none [budget=$10 spent=$9] | failed: the Ledger's reply.
+// grant [at=LEDGER] total=$1 [final] | recall=METER,METER next=METER | next=METER | none [budget=$10 spent=$9] | failed: the Ledger's reply.
 func (s *session) doGrant(a *args) {
-	id := uint64(extendGrantID)
-	if at := slices.IndexFunc(s.pending, func(o abi.Action) bool { return callOf("grant")(&o) }); at >= 0 {
+	id, name := uint64(extendGrantID), a.text("at", "")
+	if at := slices.IndexFunc(s.pending, func(o abi.Action) bool { return callOf("grant")(&o) && (name == "" || o.Name == name) }); at >= 0 {
 		id = s.pending[at].ID
 	}
 	total := a.dollars("total")
@@ -125,7 +143,7 @@ func (s *session) doGrant(a *args) {
 	}
 	r.Told = slices.ContainsFunc(a.words, func(w string) bool { return strings.HasPrefix(w, "budget=") })
 	r.BudgetPico, r.SpentPico = a.dollars("budget"), a.dollars("spent")
-	r.Spent = r.SpentPico > 0
+	r.Spent = r.SpentPico > 0 || a.flag("spent")
 	event := reply(r.Encode())
 	if word := a.word(); word != "" && word != "none" {
 		event = abi.Event{Kind: abi.EventReply, Code: outcome(a, word)}
@@ -133,7 +151,8 @@ func (s *session) doGrant(a *args) {
 	s.reply(a, id, event)
 }
 
-// flush METER [news] [open=1] [failed]: a meter's reply. "news" means that it has a batch for the Ledger. open is the
+// flush METER [news] [return] [wait=1s] [open=1] [failed]: a meter's reply. "news" means that it has a batch for the project's Ledger, and
+// "return" that it returns a slice to another. open is the
 // number of its unsettled requests.
 func (s *session) doFlush(a *args) {
 	meter := a.word()
@@ -142,6 +161,11 @@ func (s *session) doFlush(a *args) {
 	if a.flag("news") {
 		r.Absorbs = [][]byte{{1}}
 	}
+	if a.flag("return") {
+		back := ledger.Return{Key: meter}
+		r.Return = back.Encode()
+	}
+	r.LentMs = a.milliseconds("wait")
 	event := reply(r.Encode())
 	if a.flag("failed") {
 		event = abi.Event{Kind: abi.EventReply, Code: abi.OutcomeFailed}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/exchange"
@@ -39,6 +40,10 @@ func recordOf(a *args, version uint64) []byte {
 	}
 	if a.text("environment", "") == "development" {
 		r.Environment = keys.Development
+	}
+	for _, group := range a.list("groups") {
+		id, name, _ := strings.Cut(group, ":")
+		r.Chain = append(r.Chain, doc.Node{ID: id, Name: name, Cycle: calendar.Weekly})
 	}
 	for _, name := range a.list("may") {
 		r.Permissions |= permissions[name]

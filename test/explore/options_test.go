@@ -7,7 +7,7 @@ import (
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/keymeter"
-	"github.com/postern-ai/postern/core/ledger"
+	events "github.com/postern-ai/postern/test/transcript"
 )
 
 // option is a possible next event.
@@ -139,7 +139,7 @@ func (w *world) within(meaning string, choices []choice) []choice {
 func (w *world) replies(p *pending) (options []option) {
 	id := p.action.ID
 	for _, c := range w.choices(p.meaning) {
-		if c.when != nil && !c.when(ledger.Open(p.action.Data)) {
+		if c.when != nil && !c.when(events.Open(&p.action)) {
 			continue
 		}
 		options = append(options, option{p.label(c.name), id, func(w *world) { w.reply(id, &c) }})

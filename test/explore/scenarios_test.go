@@ -124,6 +124,7 @@ func families() []family {
 		{"governor", governed()},
 		{"classifier", classified()},
 		{"leases", leases()},
+		{"trees", trees()},
 		{"arrows", arrows()},
 	}
 }

@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -48,6 +49,8 @@ func Meaning(a *abi.Action) string {
 		return "grant"
 	case *ledger.BatchCommand:
 		return "absorb"
+	case *ledger.Return:
+		return "absorb return"
 	case *ledger.PolicyCommand:
 		return "ask-policy"
 	case *ledger.Tally:
@@ -84,10 +87,12 @@ func details(command any) string {
 		f.dollars("least", c.LeastPico)
 		f.flag("final", c.Final)
 		f.grant(&c.Grant)
+		f.tree(&c.Tree)
 	case *keymeter.Settle:
 		f.settle(c)
 	case *keymeter.Flush:
 		f.flag("recall", c.Recall)
+		f.text("of", c.Ledger)
 	case *keymeter.Report:
 		f.lease(c)
 	case *ledger.Grant:
@@ -135,6 +140,17 @@ func (f *fields) number(name string, n uint64) {
 	}
 }
 
+// tree writes what a key with budgets above its project sends.
+func (f *fields) tree(t *keymeter.Tree) {
+	for i := range t.Grants {
+		g := &t.Grants[i]
+		f.text("grant", cmp.Or(g.Ledger, "project")+":"+Dollars(g.TotalPico))
+		f.flag("final", g.Final)
+	}
+	f.flag("ordered", t.Ordered)
+	f.flag("release", t.Release)
+}
+
 func (f *fields) admit(c *keymeter.Admit) {
 	f.number("version", c.Version)
 	f.text("model", c.Model)
@@ -147,6 +163,7 @@ func (f *fields) admit(c *keymeter.Admit) {
 	f.trace(&c.Trace)
 	f.violations(c.Violations)
 	f.flag("asks-for-lease", c.LeaseID != 0)
+	f.tree(&c.Tree)
 }
 
 // lease writes a report. Each request is either in progress, with its reservation, or settled.
