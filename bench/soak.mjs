@@ -3,8 +3,8 @@
 // is more than a fifth above the memory before.
 //
 // SOAK_REQUESTS (default 20000) and SOAK_STREAMS (default 2000) are the minimum number of each. With SOAK_CACHE=on,
-// responses are cached, which fills the memory cache. 16 MiB of keys and values, and the lists that order them, may
-// then remain.
+// responses are cached, which fills the memory cache. The memory may then be another 24 MiB higher, for the cache's
+// 16 MiB of keys and values and the lists that order them.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { memoryBytes, stop } from './lib/process.mjs'
 import { closed, streams } from './lib/selfhosted/rounds.mjs'

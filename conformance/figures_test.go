@@ -24,7 +24,7 @@ type mixed struct {
 	body     string
 }
 
-// flood is a number of simultaneous refusals.
+// flood is the number of simultaneous refusals.
 const flood = 10_000
 
 func mixes() []mixed {
@@ -44,8 +44,8 @@ func mixes() []mixed {
 	return append(all, mixed{"rate_limit", "limited", "only", flood, 429, "", fmt.Sprintf(ask, "only", "flood")})
 }
 
-// TestFiguresAgree sends thousands of requests with known outcomes, several at a time, and compares all the places
-// that show them.
+// TestFiguresAgree sends thousands of requests with known outcomes, several at a time, and checks that all reports
+// show these outcomes.
 func TestFiguresAgree(t *testing.T) {
 	t.Parallel()
 	upstream := NewUpstream()

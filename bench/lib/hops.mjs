@@ -1,6 +1,6 @@
-// Platform operations per request, counted in workerd with the deployed Worker, and their cost at Cloudflare's list
-// prices (bench/prices.json). This includes everything that a kind of request causes until its usage is reported:
-// object calls, alarms, and rows of all objects.
+// Platform operations per request, counted in workerd with the Worker that is deployed, and their cost at
+// Cloudflare's list prices (bench/prices.json). The counts include everything that happens until a request's usage is
+// reported: object calls, alarms, and rows of all objects.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -59,9 +59,9 @@ class Sender {
   }
 
   /**
-   * Sends n requests, one every intervalMs, without waiting for responses. With a limit of N per second, a request
-   * also waits until a second after the response to the request N places before it, so that the limit cannot reject
-   * it.
+   * Sends n requests, one every intervalMs, without waiting for responses. However, each is sent no earlier than a
+   * second after the response to the request perSecond places before it, so that a limit of perSecond requests per
+   * second cannot reject it.
    */
   async pace(n, intervalMs, send, perSecond = n) {
     const start = performance.now()
@@ -111,8 +111,8 @@ class Sender {
   }
 }
 
-// The kinds of requests. wanted is the kind of response that counts. Work without a request (alarms, deliveries) is
-// shared by all admitted requests.
+// The kinds of requests. Only requests with the response wanted are measured. Work without a request (alarms,
+// deliveries) is divided equally among all admitted requests.
 const cases = [
   {
     name: 'cold',

@@ -70,7 +70,7 @@ type ComplianceRegistry struct {
 type ComplianceViolations struct {
 	Open         int              `json:"open"`
 	Acknowledged int              `json:"acknowledged"`
-	BySeverity   map[Severity]int `json:"bySeverity"` // covers only the newest open violations, as many as Counted
+	BySeverity   map[Severity]int `json:"bySeverity"` // covers only the newest open violations; Counted is their number
 	Counted      int              `json:"counted"`
 }
 

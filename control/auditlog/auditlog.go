@@ -32,7 +32,7 @@ const (
 
 type auditView struct {
 	Entries []json.RawMessage `json:"entries"` // each a kernel.AuditEntry
-	Next    *string           `json:"next"`    // cursor for after; null: last page
+	Next    *string           `json:"next"`    // cursor to pass as after; null: last page
 }
 
 // auditFilter selects entries. An empty field matches every entry.

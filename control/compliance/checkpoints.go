@@ -71,7 +71,7 @@ func (n *newest) add(c *compliance.Checkpoint) {
 type checkpointsView struct {
 	Checkpoints []compliance.Checkpoint `json:"checkpoints"`
 	PublicKeys  []publicKeyView         `json:"publicKeys"`
-	Next        *string                 `json:"next"` // cursor for after; null: last page
+	Next        *string                 `json:"next"` // cursor to pass as after; null: last page
 }
 
 type publicKeyView struct {

@@ -22,12 +22,12 @@ const verifyPrefix = "ver_"
 
 // verifyView is the result of verifying part of the chains.
 type verifyView struct {
-	OK          bool        `json:"ok"`          // no fault was found so far
+	OK          bool        `json:"ok"`          // no fault has been found so far
 	Complete    bool        `json:"complete"`    // both chains were verified to their ends
 	Entries     int         `json:"entries"`     // verified by this request
 	Checkpoints int         `json:"checkpoints"` // checkpoints that were compared with the entries
 	Broken      *brokenView `json:"broken"`      // the first fault
-	Next        *string     `json:"next"`        // cursor for after; null: complete or broken
+	Next        *string     `json:"next"`        // cursor to pass as after; null: complete or broken
 }
 
 // brokenView describes the first entry at which a chain is broken.
@@ -161,8 +161,8 @@ func (v *verification) chain(object string, seq uint64) (next uint64, err error)
 	return 0, nil
 }
 
-// walk prepares the walk that begins with entry first. It is anchored in the previous entry, or in the checkpoint of
-// the last pruned entry.
+// walk prepares a walk over the entries from number first on. It is anchored in the previous entry, or in the
+// checkpoint of the last pruned entry.
 func (v *verification) walk(object string, first uint64, state *chain.PageReply) (*chain.Walk, error) {
 	w := &chain.Walk{ID: chainID(v.project, object), Seq: first - 1}
 	if first > state.Oldest {

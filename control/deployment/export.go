@@ -61,7 +61,7 @@ type movedRow struct {
 type movedPage struct {
 	Object string     `json:"object"`
 	Rows   []movedRow `json:"rows"`
-	Next   *string    `json:"next"` // cursor for after; null: last page
+	Next   *string    `json:"next"` // cursor to pass as after; null: last page
 }
 
 const badObject = "must be directory, ledger/ and a project's ID, or meter/ and the SHA-256 of a key in lowercase hexadecimal digits"

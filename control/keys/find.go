@@ -50,7 +50,7 @@ type matchView struct {
 
 type matchesView struct {
 	Keys []matchView `json:"keys"`
-	Next *string     `json:"next"` // cursor for after; null: last page
+	Next *string     `json:"next"` // cursor to pass as after; null: last page
 }
 
 // searchKeys serves GET /api/admin/keys?q=&limit=&after=. Keys are sorted by project, and oldest first within each

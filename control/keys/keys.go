@@ -42,7 +42,7 @@ func (h *handler) projectRoutes() []kernel.Route {
 
 type keysView struct {
 	Keys []settings.KeyView `json:"keys"`
-	Next *string            `json:"next"` // cursor for after; null: last page
+	Next *string            `json:"next"` // cursor to pass as after; null: last page
 }
 
 // createKey serves POST /api/admin/projects/{project}/keys.

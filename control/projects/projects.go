@@ -61,7 +61,7 @@ type alertsView struct {
 
 type projectsView struct {
 	Projects []projectView `json:"projects"`
-	Next     *string       `json:"next"` // cursor for after; null: last page
+	Next     *string       `json:"next"` // cursor to pass as after; null: last page
 }
 
 func viewProject(p *directory.Project) projectView {

@@ -17,7 +17,7 @@ type registryView struct {
 	PolicyVersion uint64            `json:"policyVersion"` // version of the project's policy; 0: no policy
 	Delivery      string            `json:"delivery"`      // whether the policy has reached all keys
 	Models        []inventory.Entry `json:"models"`        // by model name
-	Next          *string           `json:"next"`          // cursor for after; null: last page
+	Next          *string           `json:"next"`          // cursor to pass as after; null: last page
 }
 
 // Words that tell whether all keys of the project have a change.

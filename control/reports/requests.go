@@ -39,7 +39,7 @@ type RequestView struct {
 // RequestsView is a page of recent requests as the API returns it.
 type RequestsView struct {
 	Requests []RequestView `json:"requests"`
-	Next     *string       `json:"next"` // cursor for after; null: last page
+	Next     *string       `json:"next"` // cursor to pass as after; null: last page
 }
 
 // BatchPrefix makes a cursor of the list look like an ID. It is followed by the number of a batch, an x, and the

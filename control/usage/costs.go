@@ -30,13 +30,13 @@ type costFigures struct {
 	Flagged  flaggedView     `json:"flagged"`
 }
 
-// savedView is what caches saved, in dollars. The figure for the gateway's own cache is an estimate. Those for the
-// caches of providers are exact.
+// savedView is what caches saved, in dollars. The figure for the gateway's own cache is an estimate. The figure for
+// the providers' caches is exact.
 type savedView struct {
 	Cache       json.RawMessage `json:"cache"`
 	PromptCache json.RawMessage `json:"promptCache"` // negative if writes cost more than reads saved
 	Total       json.RawMessage `json:"total"`
-	UnknownHits uint64          `json:"unknownHits"` // hits of models for which no provider has served a request; they do not count as savings
+	UnknownHits uint64          `json:"unknownHits"` // hits for models without a served request: their savings are unknown and not included
 }
 
 // flaggedView is the usage that was not measured.
@@ -49,14 +49,13 @@ type flaggedView struct {
 type modelCosts struct {
 	Model    string           `json:"model"`
 	MeanCost *json.RawMessage `json:"meanCost"` // per served request, rounded up to a picodollar; null: none was served
-	// MeanFrom is the first day of the requests from which the mean was calculated. It is the first day of the
-	// report, or an earlier day if the report has no such requests.
+	// MeanFrom is the first day of the period that the mean covers. That is the report's period or, if it has no
+	// served request, the days before the report.
 	MeanFrom *string `json:"meanFrom"`
 	costFigures
 }
 
-// earlierDays is the number of days before a report in which requests are searched for if the report has none from
-// which to calculate a mean.
+// earlierDays is how many days before a report are searched for served requests if the report has none.
 const earlierDays = 90
 
 // mean is a model's mean cost per served request.

@@ -31,7 +31,7 @@ type allView struct {
 	Violations []json.RawMessage `json:"violations"`
 	More       []string          `json:"more"`     // IDs of projects that have more violations than the page shows
 	Searched   uint64            `json:"searched"` // projects searched so far, including this page
-	Next       *string           `json:"next"`     // cursor for after; null: all projects were searched
+	Next       *string           `json:"next"`     // cursor to pass as after; null: all projects were searched
 }
 
 // search records how far the projects have been searched, and holds the page so far.

@@ -32,7 +32,7 @@ func Routes(p *kernel.Plane) []kernel.Route {
 
 type violationsView struct {
 	Violations []json.RawMessage `json:"violations"`
-	Next       *string           `json:"next"` // cursor for after; null: last page
+	Next       *string           `json:"next"` // cursor to pass as after; null: last page
 }
 
 // violationCategories are the categories of the Governor's rules.

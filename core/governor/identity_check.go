@@ -6,7 +6,7 @@ import (
 	"github.com/postern-ai/postern/core/governor/checksum"
 )
 
-// The checks below receive only digits, and as many as one of the identifier's shapes has.
+// The checks below receive as many digits as one of the identifier's shapes has. cnResident may receive a final X.
 
 // two returns the value of two digits.
 //
@@ -71,9 +71,9 @@ func satisfies(rule string, d []byte) bool {
 }
 
 // fitsSum reports whether the weighted sum is divisible by 11 (kind 0) or by 10 (t), or whether the digit after the
-// weighted ones is the correct check digit. For the kinds z and o, that is 11 minus the remainder modulo 11. From 10
-// on, z counts it as zero and o keeps its last digit. For the kinds m and r, it is the remainder itself. A remainder
-// of 10 counts as zero for m and as one for r.
+// weighted ones is the correct check digit. For the kinds z and o, that is 11 minus the remainder modulo 11. If that
+// is 10 or 11, z expects 0 and o expects its last digit. For the kinds m and r, it is the remainder itself. A
+// remainder of 10 counts as zero for m and as one for r.
 func fitsSum(kind byte, weights string, d []byte) bool {
 	sum := checksum.Weighted(d, weights)
 	check := sum % 11
@@ -124,7 +124,7 @@ func auABN(d []byte) bool {
 	return (checksum.Weighted(d, "10 1 3 5 7 9 11 13 15 17 19")-10)%89 == 0 && d[0] != '0'
 }
 
-// frNIR checks a number with its two check digits or, after a word about it, without them.
+// frNIR checks a number of 15 digits, of which the last two are check digits, or one of 13 digits without them.
 func frNIR(d []byte) bool {
 	month := two(d[3:])
 	if !oneOf(d[0], "123478") || month == 0 || month > 12 && month < 20 || month > 42 && month < 50 {
@@ -141,7 +141,7 @@ func beNational(d []byte) bool {
 	check := two(d[9:])
 	before2000 := checksum.Mod(d[:9], 97)
 	since2000 := (checksum.Mod(d[:9], 97) + 2000000000%97) % 97
-	return (month%20 == 0 && day > 0 || isMonthDay(month%20, day)) && // an unknown date has the month zero
+	return (month%20 == 0 && day > 0 || isMonthDay(month%20, day)) && // the month of an unknown date is zero
 		(97-before2000 == check || 97-since2000 == check)
 }
 
@@ -174,7 +174,7 @@ func noBirthNumber(d []byte) bool {
 		checksum.Weighted(d, "5 4 3 2 7 6 5 4 3 2 1")%11 == 0
 }
 
-// cnRegions lists the first two digits of the provinces. Source: GB/T 2260.
+// cnRegions lists the first two digits of the provinces' codes. Source: GB/T 2260.
 const cnRegions = "11 12 13 14 15 21 22 23 31 32 33 34 35 36 37 41 42 43 44 45 46 50 51 52 53 54 61 62 63 64 65 71 81 82 83"
 
 // cnResident checks 17 digits that are followed by a digit or X.
@@ -201,7 +201,7 @@ func atSVNR(d []byte) bool {
 }
 
 // krRRN also accepts the other check digit that the numbers of foreigners have. Their seventh digit is 5 or more. The
-// last digits of numbers issued since October 2020 are random, so those numbers need a word about them nearby.
+// last digits of numbers issued since October 2020 are random, so those are findings only near a word about them.
 func krRRN(d []byte) bool {
 	check := 11 - checksum.Weighted(d, "2 3 4 5 6 7 8 9 2 3 4 5")%11
 	last := checksum.Digit(d[12])
@@ -267,7 +267,7 @@ func isKennitala(d []byte) bool {
 	return isMonthDay(two(d[2:]), day) && (d[9] == '9' || d[9] == '0') && checksum.Weighted(d, "3 2 7 6 5 4 3 2 1")%11 == 0
 }
 
-// myID also checks the place of birth, which is the number of a state or, from 60, of a country.
+// myID also checks the place of birth, which is the number of a state or, from 60 on, of a country.
 func myID(d []byte) bool {
 	place := two(d[6:])
 	return isDate(d) && place > 0 && (place < 17 || place > 20)

@@ -65,7 +65,7 @@ type meter struct {
 // recentRequests stay encoded, because they are only read when a batch is made.
 type recentRequests = abi.Encoded[ledger.Request]
 
-// tick is a number of admissions in one millisecond, or of tokens in one second.
+// tick counts the admissions in one millisecond, or the tokens in one second.
 type tick struct{ ms, count uint64 }
 
 // level returns the meter's state at the project's Ledger.

@@ -140,7 +140,7 @@ func (w *world) extend(q *request, total money.Pico) {
 	})
 }
 
-// die ends an isolate, with its entry, requests and timers. A new isolate takes its place. Messages of the old one
+// die ends an isolate, with its entry, requests and timers. A new isolate takes its place. Messages from the old one
 // still arrive.
 func (w *world) die(i *isolate) {
 	w.lossless, i.dead = false, true

@@ -81,7 +81,7 @@ func TestRestart(t *testing.T) {
 	l.check()
 }
 
-// TestCutOff cuts off the replicas from the database under load. First, every packet is lost. Then connections are
+// TestCutOff cuts the replicas off from the database under load. First, every packet is lost. Then connections are
 // refused.
 func TestCutOff(t *testing.T) {
 	s := pgtest.Start(t)

@@ -47,7 +47,7 @@ func (l *lent) unused() uint64 { return l.requests - min(l.requests, l.reported)
 // trusted reports whether the clocks guarantee that the isolate uses the lease only as long as the meter expects.
 func (l *lent) trusted() bool { return !l.blind && l.forwards == l.key.forwards }
 
-// tick is a number of admissions at a time on the meter's clock.
+// tick counts the admissions at one time on the meter's clock.
 type tick struct{ ms, count uint64 }
 
 // grant records the lease in a meter's reply, and checks I1 and I3.

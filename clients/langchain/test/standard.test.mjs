@@ -1,6 +1,6 @@
 // LangChain's standard tests for chat models and embeddings, rewritten to run against the real gateway, because the
-// package that contains them is not published. Each test keeps its original name. Sources of the lists:
-// libs/langchain-standard-tests in langchain-ai/langchainjs (chat models), and libs/standard-tests in
+// package that contains them is not published. Each test keeps its original name. The originals are in
+// libs/langchain-standard-tests of langchain-ai/langchainjs (chat models) and in libs/standard-tests of
 // langchain-ai/langchain (embeddings, which the JavaScript package does not have).
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -331,7 +331,7 @@ for (const name of ['only', 'poet', 'sage']) {
   })
 }
 
-// Only models in OpenAI's own format accept audio.
+// Chat completions accept audio. Messages and responses do not.
 test('only: testStandardAudioContentBlocks', async () => {
   const block = { type: 'audio', mimeType: 'audio/wav', data: 'UklGRg==' }
   const model = new ChatPostern({ model: 'only', ...connection })

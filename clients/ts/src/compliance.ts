@@ -101,7 +101,7 @@ export interface ComplianceSummary {
     /** Models whose review date has passed, at most 100. */
     overdueReviews: string[]
   }
-  /** `bySeverity` covers the newest open violations, as many as `counted`. */
+  /** `bySeverity` covers the newest open violations; `counted` is their number. */
   violations: { open: number; acknowledged: number; bySeverity: Record<string, number>; counted: number }
   /** How long each kind of record is kept, in days, or how many records are kept. */
   retention: Record<string, number>

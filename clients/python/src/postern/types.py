@@ -852,7 +852,7 @@ class ViolationCounts:
     open: int
     acknowledged: int
     by_severity: Mapping[str, int]
-    """The number of violations by severity. Covers only the newest open violations, as many as `counted`."""
+    """The number of violations by severity. Covers only the newest open violations; `counted` is their number."""
     counted: int
     """Number of violations in `by_severity`."""
 
