@@ -7,6 +7,7 @@ import (
 
 	"github.com/postern-ai/postern/control/auditlog"
 	"github.com/postern-ai/postern/control/compliance"
+	"github.com/postern-ai/postern/control/groups"
 	"github.com/postern-ai/postern/control/kernel"
 	"github.com/postern-ai/postern/control/reports"
 	"github.com/postern-ai/postern/control/usage"
@@ -32,7 +33,7 @@ type round struct {
 
 // Hourly does a part of the pending work. A later call retries work that failed.
 func (s *Service) Hourly(ctx context.Context) error {
-	return errors.Join(s.continueRound(ctx), s.auth.PruneFailures(ctx), auditlog.Prune(ctx, s.plane))
+	return errors.Join(s.continueRound(ctx), s.auth.PruneFailures(ctx), groups.Continue(ctx, s.plane), auditlog.Prune(ctx, s.plane))
 }
 
 // continueRound resumes where the last run stopped. A day is closed an hour after its end, when none of its requests

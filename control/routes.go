@@ -7,6 +7,7 @@ import (
 	"github.com/postern-ai/postern/control/compliance"
 	"github.com/postern-ai/postern/control/deployment"
 	"github.com/postern-ai/postern/control/governor"
+	"github.com/postern-ai/postern/control/groups"
 	"github.com/postern-ai/postern/control/kernel"
 	"github.com/postern-ai/postern/control/keys"
 	"github.com/postern-ai/postern/control/projects"
@@ -18,7 +19,7 @@ import (
 
 // resources are all resources that have endpoints.
 var resources = []func(*kernel.Plane) []kernel.Route{
-	auditlog.Routes, catalog.Routes, compliance.Routes, deployment.Routes, governor.Routes, keys.Routes, projects.Routes, providerkeys.Routes,
+	auditlog.Routes, catalog.Routes, compliance.Routes, deployment.Routes, governor.Routes, groups.Routes, keys.Routes, projects.Routes, providerkeys.Routes,
 	registry.Routes, usage.Routes, violations.Routes,
 }
 

@@ -39,7 +39,7 @@ type auditView struct {
 type auditFilter struct{ project, action string }
 
 // actionKinds are the kinds of actions. An action's kind is the part of its name before the dot.
-var actionKinds = []string{"project", "key", "provider_key", "governor", "violation", "registry", "session", "deployment"}
+var actionKinds = []string{"project", "group", "key", "provider_key", "governor", "violation", "registry", "session", "deployment"}
 
 // listAudit serves GET /api/admin/audit?project=&action=&limit=&after=. The newest entries come first. With a filter,
 // a page may be short or even empty although more pages follow.

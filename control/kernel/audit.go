@@ -97,8 +97,8 @@ func truncate(f fieldMap, maxField int) {
 }
 
 // identifyingFields are kept even if they did not change, because nothing else in the entry names the provider, the
-// violation or the model.
-var identifyingFields = []string{"provider", "violation", "model"}
+// violation, the model or the group.
+var identifyingFields = []string{"provider", "violation", "model", "groupId"}
 
 // diff returns the fields of two views that differ.
 func diff(before, after any) (oldFields, newFields fieldMap, err error) {

@@ -14,6 +14,7 @@ type Call struct {
 	Header  http.Header // response headers; endpoints may add some
 	Actor   Identity    // authenticated sender; empty for sign-in
 	Project string      // ID of the project key's project, or a path parameter with a valid ID, or empty
+	Group   string      // path parameter with a valid ID, which may be the root's, or empty
 	Key     string      // path parameter with a valid ID, or empty
 	ID      string      // path parameter: ID of a violation, a registry entry or a request, or empty
 	Hash    string      // path parameter: SHA-256 of a key's value in lowercase hexadecimal digits, or empty

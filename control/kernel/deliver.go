@@ -29,7 +29,7 @@ func (s Store) deliverAll(ctx context.Context, made *Change) error {
 	if err := s.Wait(ctx, waitMs); err != nil || made.Recall == "" {
 		return err
 	}
-	return s.recall(ctx, made.Recall)
+	return s.Recall(ctx, made.Recall, "")
 }
 
 // maxWait is the longest wait for leases. It is far longer than config.MaxLeaseMs but shorter than clients and

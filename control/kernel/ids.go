@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/doc"
 )
 
 // Prefixes and lengths of IDs.
 const (
 	ProjectPrefix   = "proj_"
 	KeyPrefix       = "key_"
+	GroupPrefix     = doc.GroupPrefix
 	ViolationPrefix = "vio_"
 	EntryPrefix     = "mod_" // of the model registry
 	idRandomBytes   = 10
@@ -51,6 +53,9 @@ func IsLetterOrDigit(c byte) bool {
 }
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+// IsGroupID reports whether text has the form of a group's ID or is the ID of the root.
+func IsGroupID(text string) bool { return text == doc.Root || IsID(text, GroupPrefix) }
 
 // IsSHA256 reports whether text has the form of a SHA-256 hash: 64 lowercase hexadecimal digits.
 func IsSHA256(text string) bool { return len(text) == 64 && ConsistsOf(text, Digits+"abcdef") }

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/postern-ai/postern/core/directory"
+	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/fault"
 )
 
@@ -30,6 +31,7 @@ const BadCursor = `must be the "next" of a previous page`
 // Messages about malformed IDs in paths and queries.
 const (
 	BadProjectID = "must be a project ID, which starts with " + ProjectPrefix
+	BadGroupID   = "must be " + doc.Root + " or a group ID, which starts with " + GroupPrefix
 	BadKeyID     = "must be a key ID, which starts with " + KeyPrefix
 )
 

@@ -13,16 +13,17 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// recall makes a project's meters return the unused parts of slices that the ledger granted under an earlier budget.
-// It waits for budget that meters have lent out. Meters of keys beyond MaxUpdatedKeys keep their slices.
-func (s Store) recall(ctx context.Context, projectID string) error {
+// Recall makes a project's meters return the unused parts of slices that a Ledger granted under an earlier budget. The
+// Ledger is that of a group, or the project's own if the ID is empty. Recall waits for budget that meters have lent out.
+// Meters of keys beyond MaxUpdatedKeys keep their slices.
+func (s Store) Recall(ctx context.Context, projectID, group string) error {
 	p, all, err := s.snapshot(ctx, projectID)
 	if err != nil {
 		return err
 	}
 	all = slices.DeleteFunc(all[:min(len(all), MaxUpdatedKeys)], func(k directory.Key) bool { return k.Kind != keys.Gateway })
 	for waited := time.Duration(0); len(all) > 0; {
-		lending, waitMs, err := s.recallOnce(ctx, &p, all)
+		lending, waitMs, err := s.recallOnce(ctx, &p, group, all)
 		if err != nil {
 			return err
 		}
@@ -41,10 +42,10 @@ var errLent = errors.New("a meter still has lent budget after the longest wait")
 
 // recallOnce recalls the budget that meters can return now. lending lists the keys whose meters may return more after
 // waitMs.
-func (s Store) recallOnce(ctx context.Context, p *directory.Project, all []directory.Key) (lending []directory.Key, waitMs uint64, err error) {
+func (s Store) recallOnce(ctx context.Context, p *directory.Project, group string, all []directory.Key) (lending []directory.Key, waitMs uint64, err error) {
 	waits := make([]uint64, len(all))
 	err = Parallel(Indexes(all), func(i int) (err error) {
-		waits[i], err = s.recallMeter(ctx, p, all[i].Hash)
+		waits[i], err = s.recallMeter(ctx, p, group, all[i].Hash)
 		return err
 	})
 	for i := range all {
@@ -55,13 +56,16 @@ func (s Store) recallOnce(ctx context.Context, p *directory.Project, all []direc
 	return lending, waitMs, err
 }
 
-func (s Store) recallMeter(ctx context.Context, p *directory.Project, meter string) (lentMs uint64, err error) {
-	command := keymeter.Flush{Recall: true}
+func (s Store) recallMeter(ctx context.Context, p *directory.Project, group, meter string) (lentMs uint64, err error) {
+	command := keymeter.Flush{Recall: true, Ledger: group}
 	reply, err := s.Objects.Call(ctx, abi.ClassKeyMeter, meter, p.Region, command.Encode())
 	if err != nil {
 		return 0, Unavailable(err)
 	}
 	flushed, err := s.DeliverFlushed(ctx, p, reply)
+	if err == nil && len(flushed.Return) > 0 {
+		_, err = s.Objects.Call(ctx, abi.ClassLedger, group, "", flushed.Return)
+	}
 	if err != nil {
 		return 0, Unavailable(err)
 	}

@@ -57,6 +57,12 @@ func tooLarge(maximum int) *Refusal {
 // Missing returns a 404 for something that does not exist, such as a project or a key.
 func Missing(field, id string) *Refusal { return Refuse(fault.NotFound, field, id+" does not exist") }
 
+// IsMissing reports whether an error is a 404.
+func IsMissing(err error) bool {
+	var r *Refusal
+	return errors.As(err, &r) && r.Fault == fault.NotFound
+}
+
 // Outdated returns a 409 for a version that is no longer current because of another change.
 func Outdated(current, version uint64) *Refusal {
 	return Refuse(fault.Conflict, "version", "is "+strconv.FormatUint(current, 10)+", got "+strconv.FormatUint(version, 10))

@@ -13,6 +13,8 @@ import (
 const (
 	ProjectsPath = "/api/admin/projects"
 	ProjectPath  = ProjectsPath + "/{project}"
+	GroupsPath   = "/api/admin/groups"
+	GroupPath    = GroupsPath + "/{group}"
 	KeysPath     = "/api/admin/keys"     // the keys of all projects
 	RequestsPath = "/api/admin/requests" // the requests of all projects
 )
@@ -96,11 +98,14 @@ func unknownPath(path string) *Refusal {
 	id, isViolation := strings.CutPrefix(path, "/api/violations/")
 	hash, isHash := strings.CutPrefix(path, KeysPath+"/")
 	request, isRequest := strings.CutPrefix(path, RequestsPath+"/")
+	group, isGroup := strings.CutPrefix(path, GroupsPath+"/")
 	switch {
 	case isHash && hash != "" && !strings.Contains(hash, "/"): // not repeated, because it may be a complete key
 		return Refuse(fault.NotFound, "hash", "must be the SHA-256 of a key's value in 64 lowercase hexadecimal digits")
 	case isRequest && request != "" && !strings.Contains(request, "/"):
 		return Refuse(fault.NotFound, "request", "must be a request ID, which is req_ and 32 lowercase hexadecimal digits"+Got(request))
+	case isGroup && group != "" && !strings.Contains(group, "/"):
+		return Refuse(fault.NotFound, "group", BadGroupID+Got(group))
 	case isViolation && id != "" && !strings.Contains(id, "/"):
 		return badViolation(id)
 	case len(segments) == 3 && segments[1] == "violations" && segments[2] != "" && IsID(segments[0], ProjectPrefix):
@@ -130,6 +135,8 @@ func (c *Call) bind(pattern, path string) bool {
 		switch {
 		case segment == "{project}" && IsID(have[i], ProjectPrefix):
 			c.Project = have[i]
+		case segment == "{group}" && IsGroupID(have[i]):
+			c.Group = have[i]
 		case segment == "{key}" && IsID(have[i], KeyPrefix):
 			c.Key = have[i]
 		case segment == "{provider}" && isProviderName(have[i]):

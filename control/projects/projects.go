@@ -8,7 +8,6 @@ import (
 
 	"github.com/postern-ai/postern/control/kernel"
 	"github.com/postern-ai/postern/control/settings"
-	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/directory"
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/money"
@@ -46,6 +45,7 @@ type projectView struct {
 	Models               []string                      `json:"models"`               // models and tiers that keys may use; empty: all
 	Routes               map[string]settings.RouteView `json:"routes"`               // tiers that the project overrides
 	Governor             settings.GovernorSummary      `json:"governor"`
+	Group                *string                       `json:"group"` // null: the project belongs to no group
 	Alerts               *alertsView                   `json:"alerts"`
 	Status               string                        `json:"status"`
 	CreatedAt            string                        `json:"createdAt"` // RFC 3339, UTC, milliseconds
@@ -69,7 +69,8 @@ func viewProject(p *directory.Project) projectView {
 		ID: p.ID, Name: p.Name, Plan: p.Plan, Budget: money.Append(nil, p.BudgetPico, money.Dollar),
 		BudgetPeriod: kernel.Translate(p.Cycle, settings.Cycles, settings.CycleWords), Cache: kernel.Translate(p.Cache, cacheScopes, scopeWords),
 		CacheTTLSeconds: p.CacheTTLSeconds, Unbounded: p.Unbounded, RecordProviderErrors: p.RecordProviderErrors, Contact: p.Contact,
-		Models: append([]string{}, p.Policy.Models...), Routes: settings.ViewRoutes(p.Policy.Routes), Governor: settings.SummarizeGovernor(&p.Policy), Status: settings.ProjectStatus(p),
+		Models: append([]string{}, p.Policy.Models...), Routes: settings.ViewRoutes(p.Policy.Routes), Governor: settings.SummarizeGovernor(&p.Policy),
+		Group: kernel.NullIfEmpty(p.Group), Status: settings.ProjectStatus(p),
 		CreatedAt: kernel.Timestamp(p.CreatedMs), Version: p.Revision + 1,
 	}
 	if p.Region != "" {
@@ -115,7 +116,12 @@ func (h *handler) createProject(c *kernel.Call) (kernel.Answer, error) {
 		return kernel.Answer{}, err
 	}
 	err = h.Store.Change(c, func() (kernel.Change, error) {
-		made := kernel.Change{Writes: []directory.Write{kernel.WriteProject(&p), entry}, Deliveries: []abi.Delivery{h.Store.SettingsTo(&p)}}
+		made, err := h.Store.Place(c, &p)
+		if err != nil {
+			return made, err
+		}
+		made.Writes = append(made.Writes, kernel.WriteProject(&p), entry)
+		made.Deliveries = append(made.Deliveries, h.Store.SettingsTo(&p))
 		if p.Policy.Version != 0 {
 			made.Deliveries = append(made.Deliveries, directory.PolicyTo(&p))
 		}
@@ -142,6 +148,7 @@ func (h *handler) newProject(f *kernel.Fields) (directory.Project, error) {
 	p.Contact, _ = contact(f)
 	p.Policy.Models, _ = f.Models()
 	p.Policy.Routes, _ = h.routes(f)
+	p.Group, _ = group(f)
 	f.Fixed("alerts", "cannot be set when the project is created; set it with PATCH afterwards")
 	if err := f.Err(); err != nil {
 		return p, err
@@ -221,6 +228,7 @@ type projectEdit struct {
 	version     uint64 // expected; 0: any
 	affectsKeys bool   // true even if nothing changes, because an earlier attempt may have missed some keys
 	setsBudget  bool
+	setsGroup   bool
 	apply       func(*directory.Project) error
 }
 
@@ -245,12 +253,17 @@ func (h *handler) changeProject(c *kernel.Call, edit projectEdit) (kernel.Answer
 			return kernel.Change{}, err
 		}
 		settings.VersionPolicy(&before, &after)
+		placed, err := h.place(c, &edit, &after)
+		if err != nil {
+			return kernel.Change{}, err
+		}
 		view = viewProject(&after)
 		entry, err := h.AuditWrite(c, c.Project, "", viewProject(&before).redacted(), view.redacted())
 		if err == nil && view.Alerts != nil && string(before.Alerts.Secret) != string(after.Alerts.Secret) {
 			view.Alerts.Secret = webhookSecret(after.Alerts.Secret)
 		}
 		made := settings.ProjectChange(h.Plane, &before, &after, entry)
+		made.Writes, made.Deliveries = append(made.Writes, placed.Writes...), append(made.Deliveries, placed.Deliveries...)
 		if edit.affectsKeys { // needed even if nothing changes, because the response confirms that all keys have the change
 			made.Republish = c.Project
 		}
@@ -276,6 +289,7 @@ func (h *handler) readPatch(f *kernel.Fields) (projectEdit, error) {
 	models, hasModels := f.Models()
 	routes, hasRoutes := h.routes(f)
 	url, hasAlerts := h.alerts(f)
+	above, hasGroup := group(f)
 	f.Fixed("region", "cannot be changed after creation")
 	secret := make([]byte, webhookSecretBytes)
 	if _, err := io.ReadFull(h.Rand, secret); err != nil {
@@ -294,12 +308,12 @@ func (h *handler) readPatch(f *kernel.Fields) (projectEdit, error) {
 		kernel.Set(hasContact, &p.Contact, who)
 		kernel.Set(hasModels, &p.Policy.Models, models)
 		kernel.Set(hasRoutes, &p.Policy.Routes, routes)
-		if hasAlerts && url != p.Alerts.URL {
-			p.Alerts = doc.Alerts{URL: url}
-			kernel.Set(url != "", &p.Alerts.Secret, secret)
+		kernel.Set(hasGroup, &p.Group, above)
+		if hasAlerts {
+			setAlerts(p, url, secret)
 		}
 		return cache.apply(p)
 	}
-	affectsKeys := hasPlan || hasCycle || cache.hasScope || cache.hasTTL || hasUnbounded || hasErrors || hasContact || hasModels || hasRoutes
-	return projectEdit{version, affectsKeys, hasBudget, apply}, f.Err()
+	affectsKeys := hasPlan || hasCycle || cache.hasScope || cache.hasTTL || hasUnbounded || hasErrors || hasContact || hasModels || hasRoutes || hasGroup
+	return projectEdit{version, affectsKeys, hasBudget, hasGroup, apply}, f.Err()
 }

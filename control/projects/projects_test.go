@@ -32,7 +32,7 @@ func TestCreateProject(t *testing.T) {
 	id := got.Text("id")
 	want := `{"id":"` + id + `","name":"Über <b>&","plan":"team","region":"weur","budget":12.345,` +
 		`"budgetPeriod":"month","cache":"colo","cacheTtlSeconds":60,"unbounded":false,"recordProviderErrors":false,"contact":"","models":[],"routes":{},` +
-		`"governor":{"enabled":false,"strictMode":false},"alerts":null,"status":"active",` +
+		`"governor":{"enabled":false,"strictMode":false},"group":null,"alerts":null,"status":"active",` +
 		`"createdAt":"2026-11-21T08:08:07.006Z","version":1}`
 	if got.Body.String() != want {
 		t.Errorf("got %s\nwant %s", got.Body, want)

@@ -7,6 +7,8 @@ import (
 
 	"github.com/postern-ai/postern/control/kernel"
 	"github.com/postern-ai/postern/core/base64"
+	"github.com/postern-ai/postern/core/directory"
+	"github.com/postern-ai/postern/core/doc"
 )
 
 // Limits of a webhook.
@@ -92,3 +94,12 @@ func hostOf(address string) string {
 
 // webhookSecret encodes a secret in the format of Standard Webhooks.
 func webhookSecret(secret []byte) string { return string(base64.Append([]byte("whsec_"), secret)) }
+
+// setAlerts sets the webhook's URL. A new URL gets the new secret.
+func setAlerts(p *directory.Project, url string, secret []byte) {
+	if url == p.Alerts.URL {
+		return
+	}
+	p.Alerts = doc.Alerts{URL: url}
+	kernel.Set(url != "", &p.Alerts.Secret, secret)
+}

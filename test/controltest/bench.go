@@ -413,6 +413,6 @@ func NewRequest(headers ...string) *http.Request {
 
 // Example returns a path that matches a route's pattern.
 func Example(pattern string) string {
-	return strings.NewReplacer("{project}", "proj_"+SomeID, "{key}", "key_"+SomeID, "{provider}", "openai",
+	return strings.NewReplacer("{project}", "proj_"+SomeID, "{group}", "grp_"+SomeID, "{key}", "key_"+SomeID, "{provider}", "openai",
 		"{violation}", "vio_"+SomeID, "{entry}", "mod_"+SomeID, "{hash}", SomeID+SomeID, "{request}", "req_"+SomeID).Replace(pattern)
 }

@@ -1,13 +1,13 @@
 package controltest
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/directory"
 	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/keymeter"
 	"github.com/postern-ai/postern/core/keys"
 )
 
@@ -59,11 +59,13 @@ func (b *Bench) Interleave(other func()) {
 	}
 }
 
+var putCommand keymeter.Put
+
 // MeterView returns the state that the recorded calls give a key's meter. Like the meter, it ignores calls whose
 // version is not newer.
 func (b *Bench) MeterView(hash string) (status doc.Status, record doc.Record) {
 	for _, s := range b.Memory.Sent {
-		if s.Class != abi.ClassKeyMeter || s.Name != hash || bytes.Equal(s.Command, RecallCommand.Encode()) {
+		if s.Class != abi.ClassKeyMeter || s.Name != hash || s.Command[0] != putCommand.Encode()[0] {
 			continue
 		}
 		r := abi.Reader{Buf: s.Command}

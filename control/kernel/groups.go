@@ -1,0 +1,111 @@
+package kernel
+
+import (
+	"context"
+	"errors"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/directory"
+	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/fault"
+)
+
+// NextGroup returns a group with the version that its next write will have.
+func NextGroup(g directory.Group) directory.Group {
+	return directory.Group{Group: g.Group, Version: g.Version + 1}
+}
+
+// WriteGroup returns the write of a group that NextGroup returned.
+func WriteGroup(g *directory.Group) directory.Write {
+	return directory.Write{Key: doc.GroupKey(g.ID), Version: g.Version - 1, Value: g.Encode()}
+}
+
+// KeepGroup returns a write of a group that changes only its version. A concurrent change of the group then makes one
+// of the two commits fail. The root has no document before its first change. For it, the write is the condition that
+// there is still none.
+func KeepGroup(g directory.Group) directory.Write {
+	if g.Version == 0 {
+		return directory.Write{Key: doc.GroupKey(g.ID)}
+	}
+	next := NextGroup(g)
+	return WriteGroup(&next)
+}
+
+// Group reads a group. The error is a 404 if it does not exist. The root always exists. It has version 0 before its
+// first change.
+func (s Store) Group(ctx context.Context, id string) (directory.Group, error) {
+	found, err := s.Document(ctx, doc.GroupKey(id))
+	switch {
+	case errors.Is(err, ErrNotFound) && id == doc.Root:
+		return directory.Group{Group: doc.Group{ID: doc.Root, Name: rootName}}, nil
+	case errors.Is(err, ErrNotFound):
+		return directory.Group{}, Missing("group", id)
+	case err != nil:
+		return directory.Group{}, err
+	}
+	return directory.DecodeGroup(found)
+}
+
+// rootName is the name of the root until it is changed.
+const rootName = "Deployment"
+
+// Groups reads all groups that have a document, oldest first and the root last.
+func (s Store) Groups(ctx context.Context) (all []directory.Group, err error) {
+	page := directory.List{Prefix: doc.AllGroups, Limit: scanPage}
+	for {
+		docs, err := s.List(ctx, page)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range docs {
+			g, err := directory.DecodeGroup(d)
+			if err != nil {
+				return nil, err
+			}
+			all, page.After = append(all, g), d.Key
+		}
+		if len(docs) < scanPage {
+			return all, nil
+		}
+	}
+}
+
+// path reads the groups on the path to the projects of a group, from the root down. An empty ID means the root.
+func (s Store) path(ctx context.Context, id string) (path []directory.Group, err error) {
+	for id != "" && id != doc.Root && len(path) < doc.MaxDepth {
+		g, err := s.Group(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		path, id = append([]directory.Group{g}, path...), g.Parent
+	}
+	root, err := s.Group(ctx, doc.Root)
+	return append([]directory.Group{root}, path...), err
+}
+
+// Place sets the chain of a project from the documents of the groups on its path. It returns what the project's commit
+// needs in addition: writes that make it fail if one of these groups changes, and the delivery of their budgets, so
+// that every Ledger has its budget before a meter asks it. The error is a 400 if the project's group does not exist.
+func (s Store) Place(ctx context.Context, p *directory.Project) (Change, error) {
+	path, err := s.path(ctx, p.Group)
+	if IsMissing(err) {
+		return Change{}, Invalid(fault.Detail{Field: "group", Message: p.Group + " does not exist"})
+	}
+	if err != nil {
+		return Change{}, err
+	}
+	var needed Change
+	p.Chain = nil
+	for _, g := range path {
+		needed.Writes = append(needed.Writes, KeepGroup(g))
+		if g.Stops() {
+			p.Chain = append(p.Chain, g.Node())
+			next := NextGroup(g)
+			needed.Deliveries = append(needed.Deliveries, s.BudgetTo(&next))
+		}
+	}
+	return needed, nil
+}
+
+// BudgetTo returns the delivery of the group's budget to its Ledger.
+func (s Store) BudgetTo(g *directory.Group) abi.Delivery { return directory.BudgetTo(g, s.now()) }
