@@ -120,7 +120,7 @@ func TestHead(t *testing.T) {
 			continue
 		}
 		checked++
-		path := strings.NewReplacer("/api/admin/projects/{project}/keys/{key}", keyPath, "/api/admin/projects/{project}", project, "{violation}", violation, "{entry}", entry, "{request}", request, "{hash}", keys.Hash(made.Text("value"))).Replace(routes[i].Path)
+		path := strings.NewReplacer("/api/admin/projects/{project}/keys/{key}", keyPath, "/api/admin/projects/{project}", project, "{group}", "root", "{violation}", violation, "{entry}", entry, "{request}", request, "{hash}", keys.Hash(made.Text("value"))).Replace(routes[i].Path)
 		for _, authorization := range []string{"Bearer " + controltest.Token, "Bearer wrong", ""} {
 			get, head := b.Do("GET", path, "", "Authorization", authorization), b.Do("HEAD", path, "", "Authorization", authorization)
 			if head.Code != get.Code || head.Body.Len() != 0 || get.Body.Len() == 0 {

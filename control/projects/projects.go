@@ -288,8 +288,8 @@ func (h *handler) readPatch(f *kernel.Fields) (projectEdit, error) {
 	who, hasContact := contact(f)
 	models, hasModels := f.Models()
 	routes, hasRoutes := h.routes(f)
-	url, hasAlerts := h.alerts(f)
 	above, hasGroup := group(f)
+	url, hasAlerts := h.alerts(f)
 	f.Fixed("region", "cannot be changed after creation")
 	secret := make([]byte, webhookSecretBytes)
 	if _, err := io.ReadFull(h.Rand, secret); err != nil {

@@ -23,6 +23,7 @@ type Project struct {
 	Models               []string        `json:"models"`
 	Routes               json.RawMessage `json:"routes"`
 	Governor             json.RawMessage `json:"governor"`
+	Group                *string         `json:"group"`
 	Alerts               json.RawMessage `json:"alerts"`
 	Status               string          `json:"status"`
 	CreatedAt            string          `json:"createdAt"`

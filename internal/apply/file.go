@@ -66,7 +66,7 @@ var (
 	keyShape     = shape{"id": nil, "name": nil, "kind": nil, "environment": nil, "models": nil, "permissions": nil, "limits": {"requestsPerSecond": nil, "requestsPerDay": nil, "tokensPerMinute": nil}, "expiresAt": nil, "status": nil}
 	entryShape   = shape{"model": nil, "state": nil, "reason": nil, "owner": nil, "purpose": nil, "riskTier": nil, "dataClasses": nil, "regions": nil, "retention": nil, "links": nil, "reviewDate": nil, "successor": nil, "sunsetAt": nil, "keys": nil}
 	projectShape = shape{
-		"id": nil, "name": nil, "plan": nil, "budget": nil, "budgetPeriod": nil, "region": nil, "cache": nil, "cacheTtlSeconds": nil, "unbounded": nil, "recordProviderErrors": nil, "contact": nil, "models": nil, "status": nil,
+		"id": nil, "name": nil, "plan": nil, "budget": nil, "budgetPeriod": nil, "region": nil, "cache": nil, "cacheTtlSeconds": nil, "unbounded": nil, "recordProviderErrors": nil, "contact": nil, "group": nil, "models": nil, "status": nil,
 		"routes": {anyKey: {"strategy": nil, "targets": {many: targetShape}}}, "alerts": {"url": nil}, "governor": governorShape,
 		"keys": {many: keyShape}, "registry": {"enforcement": nil, "models": {many: entryShape}},
 	}

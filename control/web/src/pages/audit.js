@@ -14,6 +14,7 @@ import { to, useQuery } from '../router.js'
 const ACTIONS = [
   ['', 'All'],
   ['project', 'Projects'],
+  ['group', 'Groups'],
   ['key', 'API keys'],
   ['provider_key', 'Provider keys'],
   ['governor', 'Governor'],
