@@ -208,21 +208,86 @@ func TestFinishedChangesStay(t *testing.T) {
 // A project that enters a group while the group changes has the changed chain, whichever of them commits first.
 func TestProjectEntersDuringAChange(t *testing.T) {
 	for _, body := range []string{`{"budget":null}`, `{"budget":7}`, `{"name":"Other"}`} {
-		b := bench(t)
-		id := group(b, `,"budget":5`)
-		project, key := member(b, "null")
-		b.Interleave(func() { b.Must(200, "PATCH", groupsPath+"/"+id, body) })
-		b.Must(200, "PATCH", project, `{"group":"`+id+`"}`)
-		other, made := member(b, "null")
-		b.Interleave(func() { b.Must(200, "PATCH", other, `{"group":"`+id+`"}`) })
-		b.Must(200, "PATCH", groupsPath+"/"+id, body)
-		g := stored(b, id)
-		for _, key := range []controltest.Reply{key, made} {
-			chain := b.RecordOf(key).Chain
+		for _, first := range []string{"the group", "the project"} {
+			b := bench(t)
+			id := group(b, `,"budget":5`)
+			project, key := member(b, "null")
+			enter := func() { b.Must(200, "PATCH", project, `{"group":"`+id+`"}`) }
+			change := func() { b.Must(200, "PATCH", groupsPath+"/"+id, body) }
+			if first == "the group" {
+				b.Interleave(change)
+				enter()
+			} else {
+				b.Interleave(enter)
+				change()
+			}
+			g, chain := stored(b, id), b.RecordOf(key).Chain
 			if g.Stops() && !reflect.DeepEqual(chain, []doc.Node{g.Node()}) || !g.Stops() && len(chain) > 0 {
-				t.Errorf("%s: %+v", body, chain)
+				t.Errorf("%s, %s commits first: %+v", body, first, chain)
 			}
 		}
+	}
+}
+
+// The end of a change does not hide that a later change is complete.
+func TestChangeDuringAChange(t *testing.T) {
+	b := bench(t)
+	id := group(b, "")
+	_, key := member(b, id)
+	commits := 0
+	b.Memory.Before = func(command []byte) {
+		if command[0] != 2 {
+			return
+		}
+		if commits++; commits == 3 { // the group's, the project's, and now the end
+			b.Must(200, "PATCH", groupsPath+"/"+id, `{"name":"Later"}`)
+		}
+	}
+	b.Must(200, "PATCH", groupsPath+"/"+id, `{"budget":3}`)
+	isApplied(b, id, true)
+	if chain := b.RecordOf(key).Chain; len(chain) != 1 || chain[0].Name != "Later" || commits < 4 {
+		t.Errorf("%+v after %d commits", chain, commits)
+	}
+}
+
+// The Ledger gets a budget that stops nothing when no meter asks it any more.
+func TestSoftBudgetIsDeliveredLast(t *testing.T) {
+	b := bench(t)
+	id := group(b, `,"budget":5`)
+	member(b, id)
+	b.Memory.Sent = nil
+	b.Must(200, "PATCH", groupsPath+"/"+id, `{"budget":2,"enforce":"soft"}`)
+	g := stored(b, id)
+	put := directory.BudgetTo(&g, b.Memory.NowMs())
+	for i, s := range b.Memory.Sent {
+		if last := i == len(b.Memory.Sent)-1; (s.Name == id) != last || last && !slices.Equal(s.Command, put.Data) {
+			t.Errorf("call %d of %d: %+v", i+1, len(b.Memory.Sent), s)
+		}
+	}
+}
+
+// A recall that failed is repeated by the hourly job.
+func TestUnfinishedRecallIsFinished(t *testing.T) {
+	controltest.Quiet(t)
+	b := bench(t)
+	id := group(b, `,"budget":50`)
+	project, key := member(b, id)
+	hold(b, project, key, "req_1", 2*money.Dollar)
+	recall := keymeter.Flush{Recall: true, Ledger: id}
+	b.Memory.Fail = func(_ abi.Class, _ string, command []byte) error {
+		if slices.Equal(command, recall.Encode()) {
+			return controltest.ErrOut
+		}
+		return nil
+	}
+	b.Refused(b.Do("PATCH", groupsPath+"/"+id, `{"budget":8}`), fault.Unavailable)
+	isApplied(b, id, false)
+	b.Memory.Fail = nil
+	if err := b.Hourly(); err != nil {
+		t.Fatal(err)
+	}
+	if granted(b, id, 6*money.Dollar+1) || !granted(b, id, 6*money.Dollar) {
+		t.Error("the Ledger does not have exactly the budget without the request in progress")
 	}
 }
 
@@ -253,7 +318,7 @@ func TestDeleteDuringAnEntry(t *testing.T) {
 }
 
 // hold makes a key's meter hold a slice of each budget on its path, in part for a request in progress.
-func hold(b *controltest.Bench, key controltest.Reply, ledgers []string, id string, cost money.Pico) {
+func hold(b *controltest.Bench, project string, key controltest.Reply, id string, cost money.Pico) {
 	b.Helper()
 	hash := keys.Hash(key.Text("value"))
 	admit := keymeter.Admit{RequestID: id, Version: 1 << 40, Mode: keymeter.ModeReserve, Model: "m", AmountPico: cost, LifetimeMs: 60_000}
@@ -268,7 +333,7 @@ func hold(b *controltest.Bench, key controltest.Reply, ledgers []string, id stri
 		for i, s := range reply.Levels {
 			name := s.Ledger
 			if name == "" {
-				name = ledgers[len(ledgers)-1]
+				name = strings.TrimPrefix(project, "/api/admin/projects/")
 			}
 			grant := ledger.Grant{Key: hash, Period: s.Period, Epoch: s.Epoch, HeldPico: s.HeldPico, NeedPico: s.NeedPico, LeastPico: s.LeastPico}
 			given, err := ledger.DecodeGrantReply(b.Ask(abi.ClassLedger, name, grant.Encode()))
@@ -302,7 +367,7 @@ func TestLowerBudgetIsRecalled(t *testing.T) {
 		for i, id := range []string{team, department} {
 			project, key := member(b, id)
 			b.Must(200, "PATCH", project, `{"budget":100}`)
-			hold(b, key, []string{project[strings.LastIndex(project, "/")+1:]}, fmt.Sprint("req_", i), 2*money.Dollar)
+			hold(b, project, key, fmt.Sprint("req_", i), 2*money.Dollar)
 		}
 		b.Memory.Sent = nil
 		b.Must(200, "PATCH", groupsPath+"/"+department, body)
