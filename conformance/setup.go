@@ -113,7 +113,7 @@ func (x *run) adminCall(method, path, body string) (reply, error) {
 // project runs "project NAME [option=value…]": it creates a project and stores its ID as $NAME.
 func (x *run) project(s Step) error {
 	encoded, _ := json.Marshal(fieldsOf(s))
-	got, err := x.adminCall("POST", "/api/admin/projects", string(encoded))
+	got, err := x.adminCall("POST", "/api/admin/projects", x.expand(string(encoded)))
 	if err != nil || got.status != 201 {
 		return fmt.Errorf("%d %s %w", got.status, got.body, err)
 	}
