@@ -5,7 +5,6 @@ import (
 
 	"github.com/postern-ai/postern/control/kernel"
 	"github.com/postern-ai/postern/control/settings"
-	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/directory"
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/money"
@@ -18,7 +17,7 @@ const maxNameBytes = 128
 type edit struct {
 	name       string
 	budget     money.Pico
-	cycle      calendar.Cycle
+	cycle      string // the API's word for it
 	soft       bool
 	hasName    bool
 	hasBudget  bool
@@ -36,10 +35,9 @@ func readEdit(f *kernel.Fields) (e edit) {
 	if e.noBudget = f.Null("budget"); !e.noBudget {
 		e.budget, e.hasBudget = f.Budget(0)
 	}
-	word, given := f.Choice("budgetPeriod", "", settings.CycleWords)
-	e.cycle, e.hasCycle = kernel.Translate(word, settings.CycleWords, settings.Cycles), given
-	word, e.hasEnforce = f.Choice("enforce", "", enforceWords)
-	e.soft = word == enforceWords[1]
+	e.cycle, e.hasCycle = f.Choice("budgetPeriod", "", settings.CycleWords)
+	word, hasEnforce := f.Choice("enforce", "", enforceWords)
+	e.hasEnforce, e.soft = hasEnforce, word == enforceWords[1]
 	return e
 }
 
@@ -48,9 +46,8 @@ func (e *edit) apply(g *directory.Group) {
 	if e.hasBudget || e.noBudget {
 		g.Budgeted, g.BudgetPico = e.hasBudget, e.budget
 	}
-	if e.hasCycle && g.Cycle != e.cycle {
-		g.Cycle = e.cycle
-		g.Epoch++
+	if e.hasCycle {
+		settings.SetCycle(&g.Cycle, &g.Epoch, e.cycle)
 	}
 	kernel.Set(e.hasEnforce, &g.Soft, e.soft)
 }

@@ -117,11 +117,11 @@ func TestLedgerHasTheBudgetFirst(t *testing.T) {
 	b.Memory.Sent = nil
 	b.Must(200, "PATCH", groupsPath+"/"+id, `{"budget":null}`)
 	if put, _ := sentTo(b, id); put >= 0 {
-		t.Error("the Ledger of a removed budget is told another one")
+		t.Error("the Ledger of a removed budget gets another one")
 	}
 }
 
-// If the Ledger does not get the budget, no meter asks for it.
+// If the Ledger does not get the budget, no meter asks it for any.
 func TestNoChainWithoutTheLedger(t *testing.T) {
 	controltest.Quiet(t)
 	b := bench(t)
@@ -250,7 +250,7 @@ func TestChangeDuringAChange(t *testing.T) {
 	}
 }
 
-// The Ledger gets a budget that stops nothing when no meter asks it any more.
+// The Ledger gets a budget that stops nothing after all meters have stopped asking it.
 func TestSoftBudgetIsDeliveredLast(t *testing.T) {
 	b := bench(t)
 	id := group(b, `,"budget":5`)
@@ -287,7 +287,7 @@ func TestUnfinishedRecallIsFinished(t *testing.T) {
 		t.Fatal(err)
 	}
 	if granted(b, id, 5*money.Dollar+1) || !granted(b, id, 5*money.Dollar) {
-		t.Error("the Ledger does not have exactly the budget without what is spent or reserved")
+		t.Error("the Ledger does not have exactly the budget without the spent and reserved amounts")
 	}
 }
 
@@ -325,7 +325,7 @@ func use(b *controltest.Bench, project string, key controltest.Reply) {
 	b.Settle(key.Text("value"), "req_2", money.Dollar)
 }
 
-// reserve admits a request at its meter, with a grant from each Ledger on the path that is asked.
+// reserve admits a request at its meter, with a grant from each Ledger that lacks budget.
 func reserve(b *controltest.Bench, project string, key controltest.Reply, id string, cost money.Pico) {
 	b.Helper()
 	hash := keys.Hash(key.Text("value"))
@@ -390,7 +390,7 @@ func TestLowerBudgetIsRecalled(t *testing.T) {
 			t.Errorf("%s: %d recalls", body, recalled)
 		}
 		if body == `{"budget":8}` && (granted(b, department, 2*money.Dollar+1) || !granted(b, department, 2*money.Dollar)) {
-			t.Error("the Ledger does not have exactly the budget without what is spent or reserved")
+			t.Error("the Ledger does not have exactly the budget without the spent and reserved amounts")
 		}
 	}
 }

@@ -49,7 +49,7 @@ func (h *handler) newGroup(f *kernel.Fields) (directory.Group, error) {
 		return g, err
 	}
 	edit.apply(&g)
-	g.Epoch = 0
+	g.Epoch = 0 // the first cycle is not a change
 	now := h.Now()
 	g.CreatedMs = uint64(now.UnixMilli())
 	id, err := kernel.NewID(kernel.GroupPrefix, now, h.Rand)

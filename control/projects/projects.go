@@ -3,7 +3,6 @@ package projects
 
 import (
 	"encoding/json"
-	"io"
 	"net/http"
 
 	"github.com/postern-ai/postern/control/kernel"
@@ -291,17 +290,16 @@ func (h *handler) readPatch(f *kernel.Fields) (projectEdit, error) {
 	above, hasGroup := group(f)
 	url, hasAlerts := h.alerts(f)
 	f.Fixed("region", "cannot be changed after creation")
-	secret := make([]byte, webhookSecretBytes)
-	if _, err := io.ReadFull(h.Rand, secret); err != nil {
+	secret, err := newWebhookSecret(h.Rand)
+	if err != nil {
 		return projectEdit{}, err
 	}
 	apply := func(p *directory.Project) error {
 		kernel.Set(hasName, &p.Name, name)
 		kernel.Set(hasPlan, &p.Plan, plan)
 		kernel.Set(hasBudget, &p.BudgetPico, budget)
-		if hasCycle && p.Cycle != kernel.Translate(cycle, settings.CycleWords, settings.Cycles) {
-			p.Cycle = kernel.Translate(cycle, settings.CycleWords, settings.Cycles)
-			p.Epoch++
+		if hasCycle {
+			settings.SetCycle(&p.Cycle, &p.Epoch, cycle)
 		}
 		kernel.Set(hasUnbounded, &p.Unbounded, unbounded)
 		kernel.Set(hasErrors, &p.RecordProviderErrors, errors)

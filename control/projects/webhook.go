@@ -1,6 +1,7 @@
 package projects
 
 import (
+	"io"
 	"net/url"
 	"strconv"
 	"strings"
@@ -94,6 +95,12 @@ func hostOf(address string) string {
 
 // webhookSecret encodes a secret in the format of Standard Webhooks.
 func webhookSecret(secret []byte) string { return string(base64.Append([]byte("whsec_"), secret)) }
+
+func newWebhookSecret(rand io.Reader) ([]byte, error) {
+	secret := make([]byte, webhookSecretBytes)
+	_, err := io.ReadFull(rand, secret)
+	return secret, err
+}
 
 // setAlerts sets the webhook's URL. A new URL gets the new secret.
 func setAlerts(p *directory.Project, url string, secret []byte) {

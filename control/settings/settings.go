@@ -77,6 +77,13 @@ var (
 	Cycles     = []calendar.Cycle{calendar.Monthly, calendar.Weekly, calendar.Daily}
 )
 
+// SetCycle sets a budget's cycle, given the API's word, and counts the change if it is one.
+func SetCycle(cycle *calendar.Cycle, epoch *uint64, word string) {
+	if to := kernel.Translate(word, CycleWords, Cycles); to != *cycle {
+		*cycle, *epoch = to, *epoch+1
+	}
+}
+
 // The API's words for enforcements and their values, in the same order.
 var (
 	EnforcementWords = []string{"off", "warn", "enforce"}
