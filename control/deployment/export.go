@@ -11,6 +11,7 @@ import (
 	"github.com/postern-ai/postern/control/kernel"
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/directory"
+	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/core/move"
@@ -129,6 +130,11 @@ func viewMoved(o movedObject, text string, page *move.Page) (kernel.Answer, erro
 		if o.class == abi.ClassLedger && ledger.MovesNot(row) {
 			continue
 		}
+		if o.class == abi.ClassDirectory {
+			if err := refuseGrouped(row); err != nil {
+				return kernel.Answer{}, err
+			}
+		}
 		if _, ok := movedDirectoryRow(row); ok || o.class != abi.ClassDirectory {
 			view.Rows = append(view.Rows, movedRow{row.Key, row.Value})
 		}
@@ -137,6 +143,21 @@ func viewMoved(o movedObject, text string, page *move.Page) (kernel.Answer, erro
 		view.Next = &page.Rows[len(page.Rows)-1].Key
 	}
 	return kernel.OK(view), nil
+}
+
+// refuseGrouped returns a 400 for a project with budgets above its own. The new deployment would not have them, and so
+// would refuse the project's requests.
+func refuseGrouped(row abi.Row) error {
+	d, _, err := directory.MovedDocument(row)
+	if err != nil || !strings.HasPrefix(d.Key, doc.ProjectKey("")) {
+		return nil
+	}
+	p, err := directory.DecodeProject(d)
+	if err != nil || p.Group == "" && len(p.Chain) == 0 {
+		return err
+	}
+	return kernel.Invalid(fault.Detail{Field: "object", Message: "cannot be exported, because groups do not move: " + p.ID +
+		" must be in no group, and " + doc.Root + " must have no budget"})
 }
 
 // auditExport writes an audit entry, unless one of the newest entries is about a recent export by the same actor.
