@@ -92,7 +92,7 @@ func count(n int, noun string) string {
 
 // bringDown brings a change of a group to the projects below it, in order, and notes in the group's document that all
 // of them have it. If recalls is set, their meters also return what they hold of the group's budget. If repeats is set,
-// an earlier change may have missed some keys, so all projects' keys get their settings again.
+// an earlier change may have missed some keys or not have waited for their leases, so all keys get their settings again.
 func bringDown(ctx context.Context, cp *kernel.Plane, g *directory.Group, recalls, repeats bool) error {
 	ids, err := projectsBelow(ctx, cp.Store, g.ID)
 	if err != nil {
@@ -114,7 +114,7 @@ func bringDown(ctx context.Context, cp *kernel.Plane, g *directory.Group, recall
 	return finish(ctx, cp.Store, g)
 }
 
-// place commits a project's chain if it has changed.
+// place commits a project's chain if it has changed. Otherwise, it repeats the deliveries to the keys if some are left.
 func place(ctx context.Context, s kernel.Store, projectID string, repeats bool) error {
 	return s.Change(ctx, func() (made kernel.Change, err error) {
 		before, err := s.Project(ctx, projectID)
@@ -126,7 +126,9 @@ func place(ctx context.Context, s kernel.Store, projectID string, repeats bool) 
 			return made, err
 		}
 		if !repeats && slices.Equal(before.Chain, after.Chain) {
-			return kernel.Change{}, nil
+			if done, err := s.Republished(ctx, projectID); err != nil || done {
+				return kernel.Change{}, err
+			}
 		}
 		made.Writes = append(made.Writes, kernel.WriteProject(&after))
 		made.Republish = projectID
@@ -153,13 +155,14 @@ func finish(ctx context.Context, s kernel.Store, done *directory.Group) error {
 }
 
 // Continue finishes the changes of groups that have not reached all projects, because the control plane stopped or a
-// call failed. It recalls what meters hold, because it does not know whether a budget was lowered.
+// call failed. It skips the projects that earlier runs have finished, so it makes progress even if no run finishes all. It
+// recalls what meters hold, because it does not know whether a budget was lowered.
 func Continue(ctx context.Context, cp *kernel.Plane) error {
 	all, err := cp.Store.Groups(ctx)
 	failures := []error{err}
 	for i := range all {
 		if g := &all[i]; g.Applied < g.Revision {
-			failures = append(failures, bringDown(ctx, cp, g, g.Stops(), true))
+			failures = append(failures, bringDown(ctx, cp, g, g.Stops(), false))
 		}
 	}
 	return errors.Join(failures...)

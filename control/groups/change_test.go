@@ -188,6 +188,48 @@ func TestUnfinishedChangeIsFinished(t *testing.T) {
 	}
 }
 
+// The hourly job finishes a change even if no run has the time for all projects.
+func TestRunsMakeProgress(t *testing.T) {
+	controltest.Quiet(t)
+	b := bench(t)
+	id := group(b, "")
+	var made []controltest.Reply
+	for range 10 {
+		_, key := member(b, id)
+		made = append(made, key)
+	}
+	if err := b.Hourly(); err != nil { // the other work of the day
+		t.Fatal(err)
+	}
+	limit := func(n int) {
+		b.Memory.Fail = func(abi.Class, string, []byte) error {
+			if n--; n < 0 {
+				return controltest.ErrOut
+			}
+			return nil
+		}
+	}
+	limit(3) // the group's commit and its Ledger
+	b.Refused(b.Do("PATCH", groupsPath+"/"+id, `{"budget":5}`), fault.Unavailable)
+	b.Memory.Fail = nil
+	runs := 0
+	for ; stored(b, id).Applied < stored(b, id).Revision; runs++ {
+		for b.Memory.Ring(t) { // the Directory delivers to keys
+		}
+		limit(130)
+		if err := b.Hourly(); err != nil && runs > 10 {
+			t.Fatal(err)
+		}
+		b.Memory.Fail = nil
+	}
+	for _, key := range made {
+		check(b, key, id)
+	}
+	if runs < 2 {
+		t.Errorf("finished in %d runs", runs)
+	}
+}
+
 // The hourly job has nothing to do without unfinished changes.
 func TestFinishedChangesStay(t *testing.T) {
 	b := bench(t)

@@ -208,8 +208,12 @@ func (s Store) Change(ctx context.Context, build func() (Change, error)) error {
 }
 
 // Commit makes one attempt to commit a change and reports whether there was no conflict. It does not retry after an
-// error: the commit may have succeeded, and the retry would then conflict with it.
+// error: the commit may have succeeded, and the retry would then conflict with it. A change without writes needs no
+// commit.
 func (s Store) Commit(ctx context.Context, made Change) (committed bool, err error) {
+	if len(made.Writes) == 0 {
+		return true, nil
+	}
 	command := directory.Commit{Writes: made.Writes, Deliveries: made.Deliveries, Republish: made.Republish}
 	reply, err := s.Objects.Call(ctx, abi.ClassDirectory, directory.Name, "", command.Encode())
 	if err != nil {
