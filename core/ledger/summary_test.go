@@ -6,6 +6,7 @@ import (
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/core/money"
 	"github.com/postern-ai/postern/test/testobject"
@@ -141,6 +142,18 @@ func TestSummariesReachTheDeployment(t *testing.T) {
 	}
 	if o = d.overview(ledger.OverviewQuery{First: hour + 1, End: hour + 2}); len(o.Projects) != 1 || o.Projects[0].Usage.Requests != 5 {
 		t.Errorf("%+v", o)
+	}
+}
+
+// A group is not a project of the overview.
+func TestGroupsSendNoSummaries(t *testing.T) {
+	d := newDeployment(t)
+	group := d.project("grp_a")
+	group.put(10, month(), doc.Alerts{})
+	held := ledger.Return{Key: "meter", Seq: 1, Period: month(), Epoch: 1, HeldPico: money.Dollar, SpentPico: money.Dollar}
+	group.call(held.Encode())
+	if d.pass(60_000); d.sent != 0 || len(d.statuses()) != 0 {
+		t.Errorf("%d summaries, %+v", d.sent, d.statuses())
 	}
 }
 
