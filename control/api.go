@@ -14,6 +14,12 @@ type Access = kernel.Access
 // Addresses are where browsers reach the control plane.
 type Addresses = kernel.Addresses
 
+// Asset is a file that Config.Files returns.
+type Asset = kernel.Asset
+
+// NewAsset returns a file with its tag.
+func NewAsset(data []byte) Asset { return kernel.NewAsset(data) }
+
 // MaxFetchBytes is the maximum size of a body that Config.Fetch returns.
 const MaxFetchBytes = kernel.MaxFetchBytes
 

@@ -2,8 +2,6 @@ package control
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"io/fs"
 	"net/http"
@@ -82,10 +80,10 @@ func (s *Service) serveDashboard(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("X-Request-Id", id)
-	name, data, err := s.dashboardFile(r.Context(), strings.TrimPrefix(r.URL.EscapedPath(), dashboardPath))
+	name, file, err := s.dashboardFile(r.Context(), strings.TrimPrefix(r.URL.EscapedPath(), dashboardPath))
 	switch {
 	case err == nil:
-		writeFile(w, r, name, data, http.StatusOK)
+		writeFile(w, r, name, file, http.StatusOK)
 	case !errors.Is(err, fs.ErrNotExist):
 		conclude(w, r, id, kernel.Answer{}, kernel.Unavailable(err))
 	default:
@@ -114,16 +112,16 @@ func writeNotBuilt(w http.ResponseWriter, r *http.Request, remedy string) {
 
 // dashboardFile resolves a path below /dashboard to a file or to the page, which selects its view based on the path.
 // A name with a dot is always a file, so the response for a missing file is a 404 instead of the page.
-func (s *Service) dashboardFile(ctx context.Context, address string) (name string, data []byte, err error) {
+func (s *Service) dashboardFile(ctx context.Context, address string) (name string, file kernel.Asset, err error) {
 	name = strings.TrimPrefix(address, "/")
 	if base := path.Base(name); !strings.Contains(base, ".") || name == "" {
 		name = indexFile
 	}
 	if !isFileName(name) {
-		return "", nil, fs.ErrNotExist
+		return "", kernel.Asset{}, fs.ErrNotExist
 	}
-	data, err = s.plane.Files(ctx, kernel.DashboardFolder+name)
-	return name, data, err
+	file, err = s.plane.Files(ctx, kernel.DashboardFolder+name)
+	return name, file, err
 }
 
 // isFileName accepts file names that need no escaping in a URL. It rejects hidden files.
@@ -137,7 +135,7 @@ func isFileName(name string) bool {
 }
 
 // writeFile sends a file. Browsers cache a file with a hashed name forever and revalidate all others.
-func writeFile(w http.ResponseWriter, r *http.Request, name string, data []byte, status int) {
+func writeFile(w http.ResponseWriter, r *http.Request, name string, file kernel.Asset, status int) {
 	header := w.Header()
 	mediaType, ok := mediaTypes[path.Ext(name)]
 	if !ok {
@@ -148,18 +146,16 @@ func writeFile(w http.ResponseWriter, r *http.Request, name string, data []byte,
 	if hasHash(path.Base(name)) || strings.HasPrefix(name, builtFolder) {
 		header.Set("Cache-Control", "public, max-age=31536000, immutable")
 	}
-	sum := sha256.Sum256(data)
-	tag := `"` + hex.EncodeToString(sum[:16]) + `"`
-	header.Set("ETag", tag)
-	if status == http.StatusOK && matches(kernel.HeaderValue(r.Header, "If-None-Match"), tag) {
+	header.Set("ETag", file.Tag)
+	if status == http.StatusOK && matches(kernel.HeaderValue(r.Header, "If-None-Match"), file.Tag) {
 		header.Del("Content-Type")
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	header.Set("Content-Length", strconv.Itoa(len(data)))
+	header.Set("Content-Length", strconv.Itoa(len(file.Data)))
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(data) // an error means that the client disconnected
+		_, _ = w.Write(file.Data) // an error means that the client disconnected
 	}
 }
 

@@ -47,10 +47,10 @@ func (s *Service) serveDocs(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusPermanentRedirect)
 		return
 	}
-	name, data, err := s.docsFile(r.Context(), address)
+	name, file, err := s.docsFile(r.Context(), address)
 	switch {
 	case err == nil:
-		s.writeDocs(w, r, name, data, http.StatusOK)
+		s.writeDocs(w, r, name, file, http.StatusOK)
 	case errors.Is(err, fs.ErrNotExist):
 		s.missingDocs(w, r, id)
 	default:
@@ -83,7 +83,7 @@ func (s *Service) docsMoved(ctx context.Context, address string) (target string,
 
 // docsFile finds a file. The address of a page is the address of its folder. Without a built site, the page is a
 // Markdown file.
-func (s *Service) docsFile(ctx context.Context, address string) (name string, data []byte, err error) {
+func (s *Service) docsFile(ctx context.Context, address string) (name string, file kernel.Asset, err error) {
 	name = strings.TrimPrefix(address, "/")
 	candidates := []string{name}
 	if page, ok := strings.CutSuffix(address, "/"); ok {
@@ -94,17 +94,17 @@ func (s *Service) docsFile(ctx context.Context, address string) (name string, da
 		if !isFileName(name) || strings.Contains(address, "//") {
 			continue
 		}
-		if data, err = s.plane.Files(ctx, kernel.DocsFolder+name); !errors.Is(err, fs.ErrNotExist) {
-			return name, data, err
+		if file, err = s.plane.Files(ctx, kernel.DocsFolder+name); !errors.Is(err, fs.ErrNotExist) {
+			return name, file, err
 		}
 	}
-	return "", nil, fs.ErrNotExist
+	return "", kernel.Asset{}, fs.ErrNotExist
 }
 
 // missingDocs sends the site's 404 page or, if there is no documentation at all, a 503 that names the remedy.
 func (s *Service) missingDocs(w http.ResponseWriter, r *http.Request, id string) {
-	if data, err := s.plane.Files(r.Context(), kernel.DocsFolder+missingFile); err == nil {
-		s.writeDocs(w, r, missingFile, data, http.StatusNotFound)
+	if file, err := s.plane.Files(r.Context(), kernel.DocsFolder+missingFile); err == nil {
+		s.writeDocs(w, r, missingFile, file, http.StatusNotFound)
 		return
 	}
 	if _, _, err := s.docsFile(r.Context(), "/"); !errors.Is(err, fs.ErrNotExist) {
@@ -119,7 +119,7 @@ const missingFile = "404.html"
 
 // writeDocs sends a file of the documentation. Pages get the content policy of the site. So do scripts, because a
 // worker uses the policy of its own file, and the search runs in a worker.
-func (s *Service) writeDocs(w http.ResponseWriter, r *http.Request, name string, data []byte, status int) {
+func (s *Service) writeDocs(w http.ResponseWriter, r *http.Request, name string, file kernel.Asset, status int) {
 	if extension := path.Ext(name); extension == ".html" || extension == ".js" {
 		found, err := s.docsHashes(r.Context())
 		if err != nil {
@@ -128,7 +128,7 @@ func (s *Service) writeDocs(w http.ResponseWriter, r *http.Request, name string,
 		}
 		w.Header().Set(policyHeader, docsPolicy(s.docsHosts(r), found))
 	}
-	writeFile(w, r, name, data, status)
+	writeFile(w, r, name, file, status)
 }
 
 // docsHashes returns the hashes. It reads them only once, because the documentation never changes while this version
@@ -137,12 +137,12 @@ func (s *Service) docsHashes(ctx context.Context) (*hashes, error) {
 	if found := s.hashes.Load(); found != nil {
 		return found, nil
 	}
-	data, err := s.plane.Files(ctx, kernel.DocsHashesFile)
+	file, err := s.plane.Files(ctx, kernel.DocsHashesFile)
 	if err != nil {
 		return nil, err
 	}
 	var found hashes
-	if err := json.Unmarshal(data, &found); err != nil {
+	if err := json.Unmarshal(file.Data, &found); err != nil {
 		return nil, err
 	}
 	s.hashes.Store(&found)

@@ -17,12 +17,12 @@ func (s *Service) serveOpenAPI(w http.ResponseWriter, r *http.Request) {
 		conclude(w, r, id, kernel.Answer{}, kernel.MethodNotAllowed(readMethods, r.Method, ""))
 		return
 	}
-	data, err := s.plane.Files(r.Context(), kernel.OpenAPIFile)
+	file, err := s.plane.Files(r.Context(), kernel.OpenAPIFile)
 	if err != nil {
 		conclude(w, r, id, kernel.Answer{}, kernel.Unavailable(err))
 		return
 	}
 	w.Header().Set("X-Request-Id", id)
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	writeFile(w, r, kernel.OpenAPIFile, data, http.StatusOK)
+	writeFile(w, r, kernel.OpenAPIFile, file, http.StatusOK)
 }

@@ -14,7 +14,7 @@ const (
 	readHeaderTimeout  = 10 * time.Second
 	idleTimeout        = 2 * time.Minute
 	maxHeaderBytes     = 64 << 10
-	maxStreams         = 250 // of one HTTP/2 connection
+	maxStreams         = 100 // of one HTTP/2 connection; RFC 9113, section 6.5.2, recommends at least 100
 	pingAfter          = 30 * time.Second
 	pingTimeout        = 15 * time.Second
 	maxReceiveBytes    = 1 << 20 // of one HTTP/2 connection

@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/binary"
 	"encoding/pem"
 	"fmt"
 	"io"
@@ -211,6 +212,31 @@ func TestHeaderTimeout(t *testing.T) {
 	if server.ReadHeaderTimeout <= 0 || server.IdleTimeout <= 0 || server.MaxHeaderBytes <= 0 || server.HTTP2.MaxConcurrentStreams <= 0 {
 		t.Errorf("a timeout is missing: %+v", server)
 	}
+}
+
+// TestStreamsPerConnection reads the limit that the server announces in its first HTTP/2 frame, SETTINGS. Its payload
+// is a list of identifiers (16 bits) and values (32 bits). Source: RFC 9113, sections 4.1 and 6.5.
+func TestStreamsPerConnection(t *testing.T) {
+	const maxConcurrentStreams = 3
+	conn := start(t, testConfig(nil), nil).dial()
+	_, _ = io.WriteString(conn, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")
+	head := make([]byte, 9)
+	if _, err := io.ReadFull(conn, head); err != nil || head[3] != 4 {
+		t.Fatalf("%x, %v", head, err)
+	}
+	settings := make([]byte, int(head[1])<<8|int(head[2]))
+	if _, err := io.ReadFull(conn, settings); err != nil {
+		t.Fatal(err)
+	}
+	for ; len(settings) >= 6; settings = settings[6:] {
+		if binary.BigEndian.Uint16(settings) == maxConcurrentStreams {
+			if limit := binary.BigEndian.Uint32(settings[2:]); limit != 100 {
+				t.Errorf("%d streams, want 100", limit)
+			}
+			return
+		}
+	}
+	t.Error("no limit")
 }
 
 // writeCertificate writes a self-signed certificate for 127.0.0.1 with a serial number.

@@ -67,7 +67,7 @@ type Config struct {
 	Sleep func(ctx context.Context, d time.Duration) error
 	// Files returns a file that the control plane serves: OpenAPIFile, DocsHashesFile, or a folder followed by the
 	// name of a file in the built dashboard or documentation. The error is fs.ErrNotExist if there is no such file.
-	Files func(ctx context.Context, name string) ([]byte, error)
+	Files func(ctx context.Context, name string) (Asset, error)
 	Now   func() time.Time
 	Rand  io.Reader // must be cryptographically secure, because key values are made from it
 }

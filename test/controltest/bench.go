@@ -231,7 +231,15 @@ func root() string {
 }
 
 // file implements Config.Files.
-func (b *Bench) file(_ context.Context, name string) ([]byte, error) {
+func (b *Bench) file(_ context.Context, name string) (kernel.Asset, error) {
+	data, err := b.read(name)
+	if err != nil {
+		return kernel.Asset{}, err
+	}
+	return kernel.NewAsset(data), nil
+}
+
+func (b *Bench) read(name string) ([]byte, error) {
 	if b.Faulty != nil {
 		return nil, b.Faulty
 	}

@@ -30,20 +30,20 @@ func seal(_ context.Context, key []byte, additionalData string, plaintext []byte
 }
 
 // files is control.Config.Files. It reads the deployment's static assets. Without the binding, there are none.
-func files() func(context.Context, string) ([]byte, error) {
+func files() func(context.Context, string) (control.Asset, error) {
 	read := helper("readAsset")
-	return func(_ context.Context, name string) ([]byte, error) {
+	return func(_ context.Context, name string) (control.Asset, error) {
 		if read.IsUndefined() {
-			return nil, fs.ErrNotExist
+			return control.Asset{}, fs.ErrNotExist
 		}
 		data, err := await(read.Invoke(name))
 		switch {
 		case err != nil:
-			return nil, fmt.Errorf("asset %s: %w", name, err)
+			return control.Asset{}, fmt.Errorf("asset %s: %w", name, err)
 		case data.IsNull():
-			return nil, fs.ErrNotExist
+			return control.Asset{}, fs.ErrNotExist
 		}
-		return bytesToGo(data), nil
+		return control.NewAsset(bytesToGo(data)), nil
 	}
 }
 
