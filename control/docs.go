@@ -27,6 +27,12 @@ type hashes struct {
 	Styles  []string `json:"styles"`
 }
 
+// embedderHeader separates the windows of the documentation from those of the dashboard, which lacks the header. Two
+// pages can use each other's windows only if both are isolated or neither is, and this header isolates a page. Without
+// it, a script in a page of the documentation could open the dashboard and call the admin API from that window. Browsers
+// ignore the header without TLS, except on localhost. Source: html.spec.whatwg.org/multipage/browsers.html#cross-origin-opener-policies
+const embedderHeader = "Cross-Origin-Embedder-Policy"
+
 // serveDocs serves the documentation, either as the built site or as the Markdown from which the site is built. The
 // documentation is public.
 func (s *Service) serveDocs(w http.ResponseWriter, r *http.Request) {
@@ -34,6 +40,7 @@ func (s *Service) serveDocs(w http.ResponseWriter, r *http.Request) {
 	for name, value := range pageHeaders {
 		w.Header().Set(name, value)
 	}
+	w.Header().Set(embedderHeader, "require-corp")
 	w.Header().Set(policyHeader, "default-src 'none'; frame-ancestors 'none'")
 	if !isRead(r) {
 		conclude(w, r, id, kernel.Answer{}, kernel.MethodNotAllowed(readMethods, r.Method, ""))

@@ -63,6 +63,26 @@ func TestDocs(t *testing.T) {
 	}
 }
 
+// TestDocsWindows checks that all responses of the documentation are isolated, and that the dashboard is not: otherwise
+// the two could use each other's windows.
+func TestDocsWindows(t *testing.T) {
+	b := docsBench(t)
+	windows := func(path string) string {
+		h := unauthenticated(b, "GET", path).Header()
+		return h.Get("Cross-Origin-Opener-Policy") + ", " + h.Get("Cross-Origin-Embedder-Policy")
+	}
+	for _, path := range []string{"/docs", "/docs/", "/docs/_astro/page.Dk3_x-9a.js", "/docs/sitemap.xml", "/docs/missing"} {
+		if got := windows(path); got != "same-origin, require-corp" {
+			t.Errorf("%s: %s", path, got)
+		}
+	}
+	for _, path := range []string{"/dashboard", "/dashboard/missing.js"} {
+		if got := windows(path); got != "same-origin, " {
+			t.Errorf("%s: %s", path, got)
+		}
+	}
+}
+
 func TestDocsThatMoved(t *testing.T) {
 	b := docsBench(t)
 	for path, want := range map[string]string{

@@ -156,6 +156,7 @@ func adminResponses() []Doc {
 		{"www-authenticate", AdminResponse, "`Bearer`", "401", "How to authenticate."},
 		{"content-security-policy", AdminResponse, "a policy", pages, "The pages load and call nothing from other origins, and cannot be framed."},
 		{"cross-origin-opener-policy", AdminResponse, "`same-origin`", pages, "Windows from other origins cannot access the pages."},
+		{"cross-origin-embedder-policy", AdminResponse, "`require-corp`", "the documentation", "The documentation's pages and the dashboard cannot access each other's windows."},
 		{"permissions-policy", AdminResponse, "a list of features", pages, "The pages use no camera, microphone, location, payment or USB device."},
 		{"referrer-policy", AdminResponse, "`no-referrer`", pages, "Links do not reveal the gateway's address."},
 		{"x-content-type-options", AdminResponse, "`nosniff`", "responses with a body", "Browsers do not guess another content type."},

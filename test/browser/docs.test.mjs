@@ -80,3 +80,39 @@ journey('a page of the documentation cannot reach the admin API', { as: 'owner' 
   )
   assert.match(framed, /^(frame|default)-src$/)
 })
+
+/** Opens an address in a window and tries to call the admin API from there. */
+async function throughWindow(page, address) {
+  const opening = page.context().waitForEvent('page')
+  await page.evaluate((path) => {
+    globalThis.opened = window.open(path)
+  }, address)
+  const opened = await opening
+  await opened.waitForLoadState()
+  const reached = await page.evaluate(() => {
+    try {
+      return globalThis.opened.fetch('/api/admin/projects').then(
+        ({ status }) => status,
+        () => 'forbidden',
+      )
+    } catch {
+      return 'severed'
+    }
+  })
+  const opener = await opened.evaluate(() => (window.opener ? 'has an opener' : 'has no opener'))
+  await opened.close()
+  return `${reached}, ${opener}`
+}
+
+journey('windows of the documentation and of other pages are kept apart', { as: 'owner' }, async (visit) => {
+  const { page } = visit
+  visit.expected.push(/./) // the error of the API, and the violation in a window of the documentation
+  await page.goto('/docs/guides/routing/')
+  for (const address of ['/dashboard', '/dashboard/favicon.svg', '/v1/models', '/api/admin/nothing']) {
+    assert.equal(await throughWindow(page, address), 'severed, has no opener', address)
+  }
+  assert.equal(await throughWindow(page, '/docs/'), 'forbidden, has an opener', 'only the policy forbids it')
+  await page.goto('/dashboard')
+  assert.equal(await throughWindow(page, '/docs/'), 'severed, has no opener')
+  assert.equal(await throughWindow(page, '/dashboard/keys'), '200, has an opener', 'the attempt would succeed')
+})
