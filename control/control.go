@@ -23,7 +23,7 @@ type Service struct {
 	plane  *kernel.Plane
 	auth   *auth.Authenticator
 	routes []kernel.Route
-	hashes atomic.Pointer[hashes] // of the documentation's scripts and styles; nil until they are read
+	policy atomic.Pointer[string] // the content policy of the documentation; nil until it is made
 }
 
 // New returns a control plane. It serves /openapi.yaml, the paths under /api/admin/, /dashboard and /docs, and those

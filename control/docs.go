@@ -29,8 +29,9 @@ type hashes struct {
 
 // embedderHeader separates the windows of the documentation from those of the dashboard, which lacks the header. Two
 // pages can use each other's windows only if both are isolated or neither is, and this header isolates a page. Without
-// it, a script in a page of the documentation could open the dashboard and call the admin API from that window. Browsers
-// ignore the header without TLS, except on localhost. Source: html.spec.whatwg.org/multipage/browsers.html#cross-origin-opener-policies
+// it, a script in a page of the documentation could open the dashboard and call the admin API from that window.
+// Browsers ignore the header without TLS, except on localhost.
+// Source: html.spec.whatwg.org/multipage/browsers.html#cross-origin-opener-policies
 const embedderHeader = "Cross-Origin-Embedder-Policy"
 
 // serveDocs serves the documentation, either as the built site or as the Markdown from which the site is built. The
@@ -128,79 +129,57 @@ const missingFile = "404.html"
 // worker uses the policy of its own file, and the search runs in a worker.
 func (s *Service) writeDocs(w http.ResponseWriter, r *http.Request, name string, file kernel.Asset, status int) {
 	if extension := path.Ext(name); extension == ".html" || extension == ".js" {
-		found, err := s.docsHashes(r.Context())
+		policy, err := s.docsPolicy(r.Context())
 		if err != nil {
 			conclude(w, r, w.Header().Get("X-Request-Id"), kernel.Answer{}, kernel.Unavailable(err))
 			return
 		}
-		w.Header().Set(policyHeader, docsPolicy(s.docsHosts(r), found))
+		w.Header().Set(policyHeader, policy)
 	}
 	writeFile(w, r, name, file, status)
 }
 
-// docsHashes returns the hashes. It reads them only once, because the documentation never changes while this version
-// runs.
-func (s *Service) docsHashes(ctx context.Context) (*hashes, error) {
-	if found := s.hashes.Load(); found != nil {
-		return found, nil
+// docsPolicy returns the content policy of the site. It is made only once, because the documentation never changes
+// while this version runs.
+func (s *Service) docsPolicy(ctx context.Context) (string, error) {
+	if policy := s.policy.Load(); policy != nil {
+		return *policy, nil
 	}
 	file, err := s.plane.Files(ctx, kernel.DocsHashesFile)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	var found hashes
 	if err := json.Unmarshal(file.Data, &found); err != nil {
-		return nil, err
+		return "", err
 	}
-	s.hashes.Store(&found)
-	return &found, nil
+	policy := found.policy("'self'", "'self'") + ", " + found.policy(anyHost+docsPath+"/", anyHost+docsSearch)
+	s.policy.Store(&policy)
+	return policy, nil
 }
 
-// docsPolicy allows only what the site consists of: files below /docs/, its own inline scripts and styles, and the
-// WebAssembly of its search. Documentation pages have the same origin as the dashboard, and this policy keeps them
-// from reaching the admin API. Source: developer.mozilla.org/docs/Web/HTTP/Reference/Headers/Content-Security-Policy
-func docsPolicy(hosts []string, of *hashes) string {
-	files := " " + strings.Join(hosts, docsPath+"/ ") + docsPath + "/"
-	search := " " + strings.Join(hosts, docsSearch+" ") + docsSearch
-	if len(hosts) == 0 { // a policy can name none of them
-		files, search = " 'self'", " 'self'"
-	}
-	return "default-src 'none'; script-src" + files + " 'wasm-unsafe-eval'" + sources(of.Scripts) + "; style-src" + files + sources(of.Styles) +
-		"; img-src" + files + " data:; font-src" + files + "; connect-src" + search + "; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-}
+const (
+	// docsSearch is the folder of the search index.
+	docsSearch = docsPath + "/pagefind/"
+	// anyHost matches all hosts and ports. The scheme also matches https, and Firefox accepts a path only with a scheme
+	// or a port. Source: w3.org/TR/CSP3/#match-url-to-source-expression
+	anyHost = "http://*:*"
+)
 
-// docsSearch is the folder of the search index.
-const docsSearch = docsPath + "/pagefind/"
+// policy allows only what the site consists of: files, its own inline scripts and styles, and the WebAssembly of its
+// search. Documentation pages have the same origin as the dashboard, so docsPolicy keeps them from reaching the admin
+// API with two policies, which apply together. The first permits all paths of this origin, and the second permits the
+// documentation's paths on all hosts. One policy would have to name the host to permit a path, and behind a proxy the
+// gateway might not know the host that the browser uses.
+// Source: developer.mozilla.org/docs/Web/HTTP/Reference/Headers/Content-Security-Policy
+func (h *hashes) policy(files, search string) string {
+	return "default-src 'none'; script-src " + files + " 'wasm-unsafe-eval'" + sources(h.Scripts) + "; style-src " + files + sources(h.Styles) +
+		"; img-src " + files + " data:; font-src " + files + "; connect-src " + search + "; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+}
 
 func sources(list []string) (text string) {
 	for _, source := range list {
 		text += " " + source
 	}
 	return text
-}
-
-// docsHosts returns the hosts under which browsers may know this gateway: its configured address, if there is one,
-// and the host of the request. In a policy, a host without a scheme has the scheme of the page.
-func (s *Service) docsHosts(r *http.Request) (hosts []string) {
-	public := ""
-	if s.plane.Addresses != nil {
-		_, public, _ = strings.Cut(s.plane.Addresses().Public, "://")
-		public, _, _ = strings.Cut(public, "/")
-	}
-	sent := r.Host
-	if r.URL.IsAbs() {
-		sent = r.URL.Host
-	}
-	for _, host := range []string{strings.ToLower(public), strings.ToLower(sent)} {
-		if isPolicyHost(host) && (len(hosts) == 0 || hosts[0] != host) {
-			hosts = append(hosts, host)
-		}
-	}
-	return hosts
-}
-
-// isPolicyHost accepts a name or an IPv4 address with an optional port. A policy cannot name an IPv6 address.
-func isPolicyHost(host string) bool {
-	name, port, hasPort := strings.Cut(host, ":")
-	return kernel.ConsistsOf(name, kernel.Lowercase+kernel.Digits+"-.") && (!hasPort || kernel.ConsistsOf(port, kernel.Digits))
 }

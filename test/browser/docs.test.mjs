@@ -1,5 +1,8 @@
 // The documentation on the gateway's own origin, next to the dashboard.
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, request } from 'node:http'
+import { after } from 'node:test'
 import { startBrowser } from './browser.mjs'
 import { startService } from './service.mjs'
 
@@ -23,7 +26,12 @@ journey('the search finds a page, and the dashboard leads to the documentation',
   await page.goto('/dashboard/models')
   const link = page.getByRole('list', { name: 'Help' }).getByRole('link', { name: 'Documentation' })
   assert.equal(await link.getAttribute('href'), '/docs/')
-  await page.goto('/docs/')
+  await findInDocs(page, '/docs/')
+})
+
+/** Searches the documentation at an address and follows the link that it finds. */
+async function findInDocs(page, address) {
+  await page.goto(address)
   await page.getByRole('button', { name: 'Search' }).click()
   await page.getByRole('searchbox').or(page.getByPlaceholder('Search')).first().fill('circuit breaker')
   const found = page
@@ -33,6 +41,28 @@ journey('the search finds a page, and the dashboard leads to the documentation',
   await found.click()
   await page.getByRole('heading', { level: 1 }).waitFor()
   assert.match(new URL(page.url()).pathname, /^\/docs\/.*routing\/$/)
+}
+
+/** Starts a proxy in front of the service that replaces the host, as nginx does by default. */
+async function startProxy() {
+  const { hostname, port } = new URL(service.url)
+  const proxy = createServer(({ url: path, method, headers }, response) => {
+    const forwarded = { hostname, port, path, method, headers: { ...headers, host: 'upstream.internal' } }
+    request(forwarded, (received) => {
+      response.writeHead(received.statusCode, received.headers)
+      received.pipe(response)
+    }).end()
+  }).listen(0, '127.0.0.1')
+  after(() => proxy.close())
+  await once(proxy, 'listening')
+  return `http://127.0.0.1:${proxy.address().port}`
+}
+
+journey('the documentation works behind a proxy that replaces the host', {}, async (visit) => {
+  const origin = await startProxy()
+  visit.others.add(origin)
+  await findInDocs(visit.page, `${origin}/docs/`)
+  assert.equal(new URL(visit.page.url()).origin, origin)
 })
 
 journey('a page of the documentation cannot reach the admin API', { as: 'owner' }, async (visit) => {

@@ -16,16 +16,17 @@ const TYPES = {
   '.txt': 'text/plain; charset=utf-8',
 }
 
-/** The policy for all files: hashes for inline scripts, and addresses under /docs/ for everything else. */
-function policy(origin) {
+/** The policies for all files, which apply together: only this origin, and only paths under /docs/. */
+const policies = () => [policy("'self'", "'self'"), policy('http://*:*/docs/', 'http://*:*/docs/pagefind/')].join(', ')
+
+function policy(site, search) {
   const { scripts, styles } = JSON.parse(readFileSync(join(ROOT, 'build/docs.json'), 'utf8'))
-  const site = `${origin}/docs/`
   return [
     "default-src 'none'",
     ['script-src', site, "'wasm-unsafe-eval'", ...scripts].join(' '), // Pagefind reads its index with WebAssembly
     ['style-src', site, ...styles].join(' '),
     `img-src ${site} data:`,
-    `connect-src ${site}pagefind/`,
+    `connect-src ${search}`,
     "base-uri 'none'",
     "form-action 'none'",
     "frame-ancestors 'none'",
@@ -42,9 +43,7 @@ export async function startSite() {
   const server = createServer((request, response) => {
     const { status, body, headers } = respond(new URL(request.url, 'http://localhost').pathname)
     bytes += body.length
-    response
-      .writeHead(status, { ...headers, 'content-security-policy': policy(`http://${request.headers.host}`) })
-      .end(body)
+    response.writeHead(status, { ...headers, 'content-security-policy': policies() }).end(body)
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   return {
