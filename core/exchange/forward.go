@@ -16,9 +16,11 @@ func (x *exchange) forward(path string) {
 	if strings.HasSuffix(path, "/providers") || strings.HasSuffix(path, "/routes") {
 		headers = append(headers, abi.Header{Name: header.Providers, Value: x.providersJSON()})
 	}
+	docs := abi.Header{Name: header.Docs, Value: "on"} // sent in both cases, to replace a header of the caller
 	if x.config.DocsOff {
-		headers = append(headers, abi.Header{Name: header.Docs, Value: "off"})
+		docs.Value = "off"
 	}
+	headers = append(headers, docs)
 	x.enter(phaseForward)
 	x.await(abi.Action{Kind: abi.ActionForward, ID: idForward, Headers: headers})
 }

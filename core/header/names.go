@@ -30,6 +30,6 @@ const (
 // displays this.
 const Providers = "x-postern-providers"
 
-// Docs is a header from the gateway to the control plane. Its value is "off" if this deployment does not serve the
-// documentation.
+// Docs is a header from the gateway to the control plane. Its value is "on" if this deployment serves the
+// documentation, and otherwise "off".
 const Docs = "x-postern-docs"

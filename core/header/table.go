@@ -202,7 +202,7 @@ func internals() []Doc {
 	return []Doc{
 		{"x-request-id", Internal, "`req_` and 32 hexadecimal digits", "requests to the admin API and the dashboard", "The ID that the gateway gave the request."},
 		{abi.AddressHeader, Internal, "an address", "requests to the admin API and the dashboard", "The client's address. The gateway removes the header from requests of callers."},
-		{Docs, Internal, "`off`", "if `POSTERN_DOCS` is off", "The control plane's errors have no link to the documentation."},
+		{Docs, Internal, "`on` or `off`", "requests to the admin API and the dashboard", "Off if `POSTERN_DOCS` is off. The control plane's errors then have no link to the documentation."},
 		{Providers, Internal, "JSON", "requests for the lists of providers and routes", "Which providers have credentials, and the state of the targets, as one gateway instance sees them. The dashboard shows it; no decision depends on it."},
 	}
 }
