@@ -4,7 +4,8 @@ import { once } from 'node:events'
 import { createServer, request } from 'node:http'
 import { after } from 'node:test'
 import { startBrowser } from './browser.mjs'
-import { startService } from './service.mjs'
+import { launchService, startService } from './service.mjs'
+import { variables } from './workers.mjs'
 
 const service = await startService()
 const { journey } = await startBrowser(service)
@@ -145,4 +146,42 @@ journey('windows of the documentation and of other pages are kept apart', { as: 
   await page.goto('/dashboard')
   assert.equal(await throughWindow(page, '/docs/'), 'severed, has no opener')
   assert.equal(await throughWindow(page, '/dashboard/keys'), '200, has an opener', 'the attempt would succeed')
+})
+
+/** The labels of the help links on the sign-in page, and after signing in and out. */
+async function helpLinks(page, token) {
+  const links = page.getByRole('list', { name: 'Help' }).getByRole('link')
+  const found = []
+  const note = async () => {
+    await links.filter({ hasText: 'OpenAPI spec' }).waitFor()
+    found.push(await links.allTextContents())
+  }
+  await page.goto('/dashboard')
+  await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+  await note()
+  await page.getByLabel('Token', { exact: true }).fill(token)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('button', { name: 'Sign out' }).waitFor()
+  await note()
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+  await note()
+  return found
+}
+
+journey('the dashboard links to the documentation, signed in or not', {}, async ({ page }) => {
+  const all = ['Documentation', 'Adding models', 'OpenAPI spec']
+  assert.deepEqual(await helpLinks(page, service.tokens.owner), [all, all, all])
+})
+
+const bare = await launchService((upstream, tokens) => {
+  const both = variables(upstream, tokens)
+  return { ...both, gateway: { ...both.gateway, POSTERN_DOCS: 'off' } }
+})
+after(() => bare.stop())
+const { journey: journeyWithout } = await startBrowser(bare)
+
+journeyWithout('without documentation, the dashboard has no link to it', {}, async ({ page }) => {
+  const rest = ['OpenAPI spec']
+  assert.deepEqual(await helpLinks(page, bare.tokens.owner), [rest, rest, rest])
 })

@@ -10,14 +10,16 @@ export class ApiError extends Error {
    * @param {number} status
    * @param {{error?: string, code?: string, requestId?: string, details?: {field: string, message: string}[]}} body
    * @param {number | null} retryAfter seconds
+   * @param {boolean} documented whether the response links to the documentation, which the deployment thus serves
    */
-  constructor(status, body, retryAfter = null) {
+  constructor(status, body, retryAfter = null, documented = false) {
     super(body.error ?? `HTTP ${status}`)
     this.status = status
     this.code = body.code ?? `status_${status}`
     this.requestId = body.requestId ?? ''
     this.details = Array.isArray(body.details) ? body.details : []
     this.retryAfter = retryAfter
+    this.documented = documented
   }
 }
 
@@ -84,7 +86,8 @@ async function jsonOf(response) {
 export async function errorOf(response) {
   const body = await response.json().catch(() => ({}))
   const seconds = Number.parseInt(response.headers.get('retry-after') ?? '', 10)
-  return new ApiError(response.status, flatError(body), Number.isNaN(seconds) ? null : seconds)
+  const documented = response.headers.get('link')?.includes('rel="help"') ?? false
+  return new ApiError(response.status, flatError(body), Number.isNaN(seconds) ? null : seconds, documented)
 }
 
 /** Converts OpenAI's nested error shape to Postern's flat one. */

@@ -77,12 +77,12 @@ function signInPath() {
   return `${to('signin')}?next=${encodeURIComponent(location.pathname + location.search)}`
 }
 
-/** The current session, or null if there is none. */
+/** The current session. If there is none, it has no role. */
 async function currentSession() {
   try {
     return await get('session', { anonymous: true })
   } catch (error) {
-    if (error instanceof ApiError && error.status === 401) return null
+    if (error instanceof ApiError && error.status === 401) return { docs: error.documented }
     throw error
   }
 }
@@ -91,7 +91,7 @@ export function App() {
   const place = useLocation()
   const session = useResource(currentSession, [])
   const { data, error } = session
-  const signedIn = Boolean(data)
+  const signedIn = Boolean(data?.role)
   const onSignIn = place.page === 'signin'
   const user = useUser(data)
   useEffect(() => {
@@ -104,7 +104,8 @@ export function App() {
     return html`<main class="alone"><${Failure} error=${error} retry=${session.reload} what="the session" /></main>`
   if (data === undefined && onSignIn)
     return html`<main class="alone"><${OutageBanner} /><${Skeleton} label="Loading the session" /></main>`
-  if (data === null) return html`<${SignInPage} onSignedIn=${session.set} />`
+  if (data && !signedIn)
+    return html`<${Session.Provider} value=${{ ...PENDING, ...data }}><${SignInPage} onSignedIn=${session.set} /><//>`
   return html`<${SignedIn} key=${user} session=${data ?? PENDING} setSession=${session.set} place=${place} />`
 }
 
@@ -132,7 +133,7 @@ function SignedIn({ session, setSession, place }) {
   // While the session is still loading, the response to that load says whether there is a session.
   useEffect(() => onSignedOut(() => pending || setEnded(true)), [pending])
   useEffect(() => forgetKeys, []) // the next user must not see the keys of this user
-  const leave = () => setSession(null)
+  const leave = () => setSession({ docs: session.docs })
   const signOut = async () => {
     try {
       await remove('session', { anonymous: true })

@@ -31,6 +31,9 @@ test('errors in Postern’s shape, in OpenAI’s shape, and without JSON', async
     { 'retry-after': '7' },
   )
   assert.deepEqual([nested.message, nested.code, nested.retryAfter], ['Slow down', 'rate_limit_error', 7])
+  assert.equal(flat.documented, false)
+  const linked = await errorFor(401, '{}', { link: '</docs/reference/errors/#missing_api_key>; rel="help"' })
+  assert.equal(linked.documented, true)
   const plain = await errorFor(502, '<html>')
   assert.deepEqual([plain.message, plain.code, plain.retryAfter, plain.details], ['HTTP 502', 'status_502', null, []])
 })
