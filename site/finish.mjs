@@ -61,7 +61,8 @@ function writeLicenses(folder) {
 
 /**
  * Removes the part of Expressive Code's script that makes wide blocks focusable, because src/scrollable.js does that.
- * The original would also turn each block into a landmark, all with the same name.
+ * The original would also turn each block into a landmark, all with the same name. The script gets a name with the hash
+ * of its new content, because browsers keep files in _astro for a year.
  */
 function withoutFocusScript(folder) {
   const name = readdirSync(join(folder, '_astro')).find((file) => /^ec\..*\.js$/.test(file))
@@ -69,8 +70,18 @@ function withoutFocusScript(folder) {
   const lines = readFileSync(file, 'utf8').split('\n')
   const kept = lines.filter((line) => !line.includes('tabindex-js-module'))
   if (kept.length === lines.length) throw new Error(`${file} has another form: see withoutFocusScript`)
-  writeFileSync(file, kept.join('\n'))
+  const text = kept.join('\n')
+  const renamed = `ec.${hashOf(text)}.js`
+  rmSync(file)
+  writeFileSync(join(folder, '_astro', renamed), text)
+  for (const user of filesOf(folder).filter((other) => /\.(html|js|css)$/.test(other))) {
+    const source = readFileSync(user, 'utf8')
+    if (source.includes(name)) writeFileSync(user, source.replaceAll(name, renamed))
+  }
 }
+
+/** The hash of a file's content in the file's name. */
+const hashOf = (text) => createHash('sha256').update(text).digest('hex').slice(0, 8)
 
 function rewritten(html, sheet, hashes, file) {
   // A header cell needs text, but the first cell in a table's head often has none.
@@ -125,7 +136,7 @@ class Sheet {
   }
 
   hash() {
-    return createHash('sha256').update(this.text()).digest('hex').slice(0, 8)
+    return hashOf(this.text())
   }
 }
 

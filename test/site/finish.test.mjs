@@ -50,8 +50,22 @@ test('what no page needs is removed, and licenses are added', () => {
   const folder = siteOf('<p>a</p>')
   finish(folder)
   assert.deepEqual(readdirSync(join(folder, 'pagefind')), [])
-  assert.equal(readFileSync(join(folder, '_astro/ec.1.js'), 'utf8'), 'copy()')
   assert.match(readFileSync(join(folder, 'licenses.txt'), 'utf8'), /starlight[\s\S]*MIT[\s\S]*pagefind/)
+})
+
+test('a script that changed gets another name, which its users know', () => {
+  const [first, second] = ['copy()', 'copyAll()'].map((rest) => {
+    const folder = siteOf('<script type="module" src="/docs/_astro/ec.1.js"></script>')
+    writeFileSync(join(folder, '_astro/ec.1.js'), `try { tabindex-js-module }\n${rest}`)
+    writeFileSync(join(folder, '_astro/page.2.js'), 'import "./ec.1.js"')
+    finish(folder)
+    const [, name] = page(folder).match(/<script type="module" src="\/docs\/_astro\/(ec\.[0-9a-f]{8}\.js)"><\/script>/)
+    assert.equal(readFileSync(join(folder, '_astro', name), 'utf8'), rest)
+    assert.equal(readFileSync(join(folder, '_astro/page.2.js'), 'utf8'), `import "./${name}"`)
+    assert.ok(!readdirSync(join(folder, '_astro')).includes('ec.1.js'))
+    return name
+  })
+  assert.notEqual(first, second)
 })
 
 test('what no policy of hashes permits ends the build, and so do links that lead nowhere', () => {
