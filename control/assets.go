@@ -159,9 +159,12 @@ func writeFile(w http.ResponseWriter, r *http.Request, name string, file kernel.
 	}
 }
 
-// matches reports whether an If-None-Match list contains a tag. Weak tags match, too, because an edge that compresses
-// responses weakens their tags.
+// matches reports whether an If-None-Match list contains a tag. A * matches every file that exists. Weak tags match, too,
+// because an edge that compresses responses weakens their tags. Source: RFC 9110, section 13.1.2
 func matches(list, tag string) bool {
+	if strings.TrimSpace(list) == "*" {
+		return true
+	}
 	for entry := range strings.SplitSeq(list, ",") {
 		if strings.TrimPrefix(strings.TrimSpace(entry), "W/") == tag {
 			return true

@@ -134,7 +134,7 @@ func adminRequests() []Doc {
 		{"cf-access-jwt-assertion", AdminRequest, "a JWT", "behind Cloudflare Access", "The identity that Cloudflare Access adds, if `POSTERN_ACCESS_TEAM` and `POSTERN_ACCESS_AUD` are set."},
 		{"origin", AdminRequest, "an origin", "changes with a session", "Must be the gateway's own origin. Otherwise, the change is refused with 403 `cross_origin`."},
 		{"sec-fetch-site", AdminRequest, "`same-origin`", "requests with a session but without `origin`", "Takes the place of `origin`."},
-		{"if-none-match", AdminRequest, "an `etag`", "files of the dashboard, `/openapi.yaml`", "A file that has not changed is not sent again: the status is 304."},
+		{"if-none-match", AdminRequest, "an `etag`, or `*`", "files of the dashboard and the documentation, `/openapi.yaml`", "A file that has not changed is not sent again: the status is 304."},
 	}
 }
 
@@ -148,7 +148,7 @@ func adminResponses() []Doc {
 		{"content-disposition", AdminResponse, "`attachment; filename=\"…\"`", "exports of usage", "The file name that browsers suggest."},
 		{"link", AdminResponse, "`<PATH>; rel=\"next\"`, `<PATH>; rel=\"help\"`", "compliance exports of more than one page, and errors unless `POSTERN_DOCS` is off", "The next page, or the documentation of the error's code (RFC 8288)."},
 		{"set-cookie", AdminResponse, "`postern_session=…`", "sign-in and sign-out", "Sets or removes the session cookie. The cookie lasts 12 hours, is sent only to the admin API, and cannot be read by scripts."},
-		{"etag", AdminResponse, "a hash", "files of the dashboard, `/openapi.yaml`", "The version of the file, for `if-none-match`."},
+		{"etag", AdminResponse, "a hash", "files of the dashboard and the documentation, `/openapi.yaml`", "The version of the file, for `if-none-match`."},
 		{"location", AdminResponse, "a path", "308, for an address of the documentation without its final slash", "The address of the page."},
 		{"retry-after", AdminResponse, "seconds", "503, and 429 after wrong tokens", "The time to wait before repeating the request."},
 		{"x-should-retry", AdminResponse, "`false`", "errors that a repeated request would get again", "Clients should not repeat the request."},
