@@ -62,13 +62,35 @@ func database(c *server.Config, text string) bool {
 	return err == nil && (u.Scheme == "postgres" || u.Scheme == "postgresql")
 }
 
+// publicURL accepts an origin and an optional final slash. The host is in the form that browsers send in Origin.
 func publicURL(c *server.Config, text string) bool {
-	u, err := url.Parse(text)
-	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Trim(u.Path, "/") != "" {
+	origin := strings.TrimSuffix(text, "/")
+	u, err := url.Parse(origin)
+	if err != nil || (u.Scheme != "https" && u.Scheme != "http") || !strings.EqualFold(origin, u.Scheme+"://"+u.Host) {
 		return false
 	}
-	c.PublicURL = strings.TrimSuffix(text, "/")
-	return u.Scheme == "https" || u.Scheme == "http"
+	c.PublicURL = origin
+	return isHost(u.Host)
+}
+
+// maxHostName is the maximum length of a host name. Source: RFC 1035, section 2.3.4, which counts two more bytes
+const maxHostName = 253
+
+// isHost accepts an ASCII name, an IPv4 address or an IPv6 address in brackets, with an optional port. Browsers also
+// open names with underscores.
+func isHost(text string) bool {
+	name, port := text, "1"
+	if colon := strings.LastIndexByte(text, ':'); colon > strings.LastIndexByte(text, ']') {
+		name, port = text[:colon], text[colon+1:]
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return false
+	}
+	if inner, ok := strings.CutPrefix(name, "["); ok {
+		ip, err := netip.ParseAddr(strings.TrimSuffix(inner, "]"))
+		return err == nil && ip.Is6() && ip.Zone() == ""
+	}
+	return name != "" && len(name) <= maxHostName && strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789-._") == ""
 }
 
 func proxies(c *server.Config, text string) bool {

@@ -93,3 +93,22 @@ func show(c *server.Config, err error) string {
 	slices.Sort(names)
 	return text + strings.Join(names, "")
 }
+
+// TestPublicURL checks that the address has a host that browsers can open, and nothing else.
+func TestPublicURL(t *testing.T) {
+	long := strings.Repeat("a.", 126) + "a"
+	for text, want := range map[string]string{
+		"https://ai.example": "https://ai.example", "https://AI.example/": "https://AI.example", "http://127.0.0.1:8787": "http://127.0.0.1:8787",
+		"https://[2001:db8::1]": "https://[2001:db8::1]", "https://[::1]:8443/": "https://[::1]:8443", "https://my_gateway": "https://my_gateway",
+		"https://xn--bcher-kva.example": "https://xn--bcher-kva.example", "https://" + long: "https://" + long,
+		"https://a;b": "", "https://a,b": "", "https://a'b": "", "https://a b": "", "https://a\\b": "", "https://a%3Bb": "", "https://b\u00fccher.example": "",
+		"https://" + long + "a": "", "https://a:": "", "https://a:0": "", "https://a:65536": "", "https://a:b": "", "https://:443": "", "https://": "",
+		"https://[::1": "", "https://[::1]x": "", "https://[127.0.0.1]": "", "https://[fe80::1%25eth0]": "", "https://::1": "",
+		"https://u:p@a": "", "https://a?": "", "https://a#": "", "https://a/b": "", "https://a//": "", "ftp://a": "", "a": "",
+	} {
+		c, err := settings.Load(settings.Source{Environ: []string{"POSTERN_PUBLIC_URL=" + text}})
+		if c.PublicURL != want && err == nil || (err == nil) != (want != "") {
+			t.Errorf("%.80q: %.80q, %v", text, c.PublicURL, err)
+		}
+	}
+}

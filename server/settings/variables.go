@@ -55,7 +55,7 @@ var variables = []Variable{
 		Help: "Address of the gateway, the admin API and the dashboard."},
 	{Name: "POSTERN_OPS_LISTEN", Key: "opsListen", Default: "127.0.0.1:9464", Form: "an address in the form host:port or unix:/path, or off", apply: address(func(c *server.Config) *string { return &c.OpsListen }, true),
 		Help: "Address of /livez, /readyz and /metrics."},
-	{Name: "POSTERN_PUBLIC_URL", Key: "publicUrl", Form: "a URL in the form https://host, without a path", apply: publicURL,
+	{Name: "POSTERN_PUBLIC_URL", Key: "publicUrl", Form: "a URL in the form https://host, without a path; the host is a name in ASCII or an IP address", apply: publicURL,
 		Help: "Address that users see, for printed links and the dashboard's sessions. By default derived from POSTERN_LISTEN."},
 	{Name: "POSTERN_TLS_CERT", Key: "tls.cert", Form: "the path of a file", apply: text(func(c *server.Config) *string { return &c.TLSCert }),
 		Help: "PEM file with the certificate and its chain. Without it, the server speaks plain HTTP."},
