@@ -117,14 +117,16 @@ func valueEnd(data []byte, i int) int {
 	return i
 }
 
-// number returns the value of a JSON number that is an index. It returns 0 for other values, and for numbers of more
-// than eight digits.
+// number returns the value of a JSON number that is an index. It returns 0 for other values, and for an index that has
+// more than itemShift bits: in a channel's place, it would change the text or the item that the place names.
 func number(data []byte) (n uint64) {
 	for _, b := range data {
-		if b < '0' || b > '9' || n > 1<<20 {
+		if b < '0' || b > '9' {
 			return 0
 		}
-		n = n*10 + uint64(b-'0')
+		if n = n*10 + uint64(b-'0'); n >= 1<<itemShift {
+			return 0
+		}
 	}
 	return n
 }

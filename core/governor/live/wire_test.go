@@ -170,6 +170,23 @@ func TestResponsesEvents(t *testing.T) {
 	}
 }
 
+// TestLargeIndexes: an item's index does not change to which text of which item a piece belongs. An index that does not
+// fit into a channel's place counts as 0.
+func TestLargeIndexes(t *testing.T) {
+	for index, want := range map[string]string{
+		"2097151": "2097151", "2097152": "0", "6291456": "0", "10000000": "0", "99999999999999999999": "0", "1.5": "0", "-1": "0",
+	} {
+		for _, name := range []string{"response.output_text", "response.audio.transcript"} {
+			delta := `{"type":"` + name + `.delta","output_index":` + index + `,"delta":"`
+			got, _ := through(t, chat.Responses, emails(t), delta+`joe@exam"}`, delta+`ple.com"}`, `{"type":"response.completed","response":{"id":"r","output":[]}}`)
+			tail := got[len(got)-2]
+			if gjson.Get(tail, "type").Str != name+".delta" || gjson.Get(tail, "output_index").Raw != want || gjson.Get(tail, "delta").Str != "[EMAIL]" {
+				t.Errorf("%s at %s: %s", name, index, strings.Join(got, "\n"))
+			}
+		}
+	}
+}
+
 // TestCallsOfShellAndPatch: the pieces of a command or diff form one text, and the complete text is checked wherever
 // it is repeated.
 func TestCallsOfShellAndPatch(t *testing.T) {
