@@ -114,7 +114,7 @@ func standard() []Doc {
 		{"content-length", Response, "bytes", "responses that are not streams", "The size of the body."},
 		{"cache-control", Response, "`private, no-store`", "every response", "Neither browsers nor shared caches may store the response."},
 		{"allow", Response, "methods", "405", "The methods of the endpoint."},
-		{"link", Response, "`<PATH>; rel=\"help\"`", "errors, unless `POSTERN_DOCS` is off", "The documentation of the error's code (RFC 8288)."},
+		{"link", Response, "`<PATH>; rel=\"help\"`", "errors, unless `POSTERN_DOCS` or `POSTERN_CONTROL` is off", "The documentation of the error's code (RFC 8288)."},
 		{"www-authenticate", Response, "`Bearer realm=\"postern\"`", "401", "How to authenticate."},
 		{"vary", Response, "`Accept`", "`GET /`", "The form of the overview depends on `accept`."},
 		{"connection", Response, "`close`", "`postern serve`, while it shuts down", "The server closes the connection after the response."},

@@ -92,7 +92,7 @@ var variables = []Variable{
 	{Name: "POSTERN_PRIVATE_WEBHOOKS", Key: "privateWebhooks", Default: "off", Form: "on or off", apply: env("POSTERN_PRIVATE_WEBHOOKS", isSwitch),
 		Help: "on allows webhooks to private networks and to this machine."},
 	{Name: config.EnvControl, Key: "control", Default: "on", Form: "on or off", apply: env(config.EnvControl, isSwitch),
-		Help: "off makes the dashboard and the admin API unreachable."},
+		Help: "off makes the dashboard, the admin API, /docs and /openapi.yaml unreachable. Errors then have no link to the documentation."},
 	{Name: config.EnvDocs, Key: "docs", Default: "on", Form: "on or off", apply: env(config.EnvDocs, isSwitch),
 		Help: "off serves no documentation at /docs, and errors have no link to it."},
 	{Name: config.EnvMaxBodyBytes, Key: "maxBodyBytes", Default: "4000000", Form: "an integer between 1 and 4294967295", apply: env(config.EnvMaxBodyBytes, isBodyLimit),
