@@ -37,6 +37,8 @@ type groupView struct {
 	Enforce      string          `json:"enforce"`
 	CreatedAt    *string         `json:"createdAt"` // null: the root, before its first change
 	Version      uint64          `json:"version"`   // counts changes
+	// Spent is set only in the response to GET of a group whose budget stops requests.
+	Spent *spentView `json:"spent,omitempty"`
 }
 
 type groupsView struct {
@@ -93,5 +95,7 @@ func (h *handler) getGroup(c *kernel.Call) (kernel.Answer, error) {
 	if err != nil {
 		return kernel.Answer{}, err
 	}
-	return kernel.OK(viewGroup(&g)), nil
+	view := viewGroup(&g)
+	view.Spent, err = h.spent(c, &g)
+	return kernel.OK(view), err
 }

@@ -76,7 +76,7 @@ func (x *exchange) overBudget(b *budgetRequest, needed money.Pico) refusal {
 		l.Amount, l.Used, l.Needed = dollars(b.budgetPico), dollars(b.spentPico), dollars(needed)
 		l.Detail.Message += ": $" + l.Used + " of $" + l.Amount + " spent, $" + l.Needed + " needed"
 	}
-	if !b.spent && (!b.told || b.budgetPico-b.spentPico >= needed) {
+	if l.Of == "project" && !b.spent && (!b.told || b.budgetPico-b.spentPico >= needed) {
 		l.Detail.Message += "; requests in progress have reserved the rest"
 	}
 	x.completeLimit(l)
