@@ -1,6 +1,6 @@
-// Import this first. It installs the agents and reruns the test file in its own network, which has only the loopback
-// interface. Where that is not permitted (macOS, some containers), the agents' proxy variables name a port that
-// refuses everything, so a request to another host fails.
+// Import this module before all others. It installs the agents. Then it reruns the test file in a network of its own,
+// which has only the loopback interface. If the system does not permit such a network (macOS, some containers), the
+// agents' proxy variables name a port where nothing listens, so a request to another host fails.
 import { spawnSync } from 'node:child_process'
 import { install } from './install.mjs'
 

@@ -2,8 +2,8 @@
 //
 //	node test/agents/install.mjs [NAME ...]
 //
-// pins.json has the versions, and the integrity hashes of each agent's package and of its programs for Linux and
-// macOS. Pi's package pins its dependencies. `node test/agents/renew.mjs` writes the file.
+// pins.json has the versions. It also has the integrity hashes of each agent's package, and of the agent's programs
+// for Linux and macOS. Pi's package pins its dependencies. `node test/agents/renew.mjs` writes the file.
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -42,7 +42,7 @@ function download(folder, spec) {
   }
 }
 
-// The lock file names a package by its folder, and has its integrity hash from the registry.
+// The lock file lists packages by folder, with the integrity hashes from the registry.
 function verify(packages, of, integrity) {
   const seen = new Set()
   for (const [path, { version, name, integrity: got }] of Object.entries(packages)) {

@@ -1,5 +1,5 @@
-// Reversible redaction. The provider never sees the values, but the person and the files have them. The placeholders
-// are the same in every turn, so the provider's prompt cache can match the prefix of the conversation.
+// Reversible redaction. The provider sees only placeholders. The person and the files have the real values. A value
+// has the same placeholder in every turn, so the provider's prompt cache still matches.
 
 import assert from 'node:assert/strict'
 import { join } from 'node:path'

@@ -11,13 +11,13 @@ import { Agent } from './run.mjs'
 import { script, session } from './session.mjs'
 
 /**
- * The maximum number of tries and the maximum time until an agent stops and reports a refusal that is final. The time
- * allows for a slow machine. The table in docs/agents/ has the usual time.
+ * Limits for a refusal that is final: the number of tries, and the milliseconds until the agent stops and reports the
+ * refusal. The time allows for a slow machine. The table in docs/agents/ has the usual time.
  */
 const MOST_TRIES = 2
 const MOST_MS = 20_000
 
-// The same maxima for agents that ignore x-should-retry, which is in each of these responses.
+// The same limits for agents that ignore x-should-retry. Each of these responses has that header.
 //
 //   - Codex retries every status but 400, 429 and 500: `map_api_error` in codex-rs/codex-api/src/api_bridge.rs and
 //     `is_retryable` in codex-rs/protocol/src/error.rs of openai/codex, 2026-11.
@@ -46,7 +46,7 @@ const gateway = await startGateway((catalog) => {
 })
 const recorder = await startRecorder(gateway.url)
 
-// The cases: each has the setup, and the text that the person sees.
+// Each case has the setup and the text that the person sees.
 const cases = [
   { name: '401', final: /Invalid or inactive API key/i, key: () => 'sk_unknown' },
   { name: '402', final: /budget/i, key: keyOf({ budget: 0 }) },

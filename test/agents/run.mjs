@@ -59,7 +59,7 @@ export class Agent {
 
   /**
    * Runs a turn of the session. Returns { text, error, usage, code, ms, readAt, events, stderr }. readAt is the time
-   * at which the person could read the error or, if there was none, the time at which the turn ended.
+   * at which the person could read the error. If there was no error, it is the end of the turn.
    */
   async turn(prompt, { image } = {}) {
     const first = this.#turns++ === 0

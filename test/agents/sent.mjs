@@ -1,5 +1,6 @@
-// Prints the headers, fields, and kinds of tools and items that the agents send but sent.json does not contain, and
-// the ones that they no longer send. Then it updates sent.json. renew.mjs runs this after changing the pins.
+// Compares what the agents send (headers, fields, kinds of tools and kinds of items) with sent.json. Prints what is
+// new and what is no longer sent. Then it updates sent.json. renew.mjs runs this program after it has changed the
+// pins.
 //
 //	AGENTS=codex,claude node test/agents/sent.mjs
 import './alone.mjs'

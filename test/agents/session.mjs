@@ -1,5 +1,6 @@
 // The session that every agent goes through: writing and editing a file, a long turn with thinking, an image, a
-// compaction, and a turn after it. The provider's side is scripted, so two runs differ only where the gateway does.
+// compaction, and a turn after it. The provider's responses are scripted, so only the gateway can make two runs
+// differ.
 import { join } from 'node:path'
 
 const LONG = Array.from({ length: 2000 }, (_, i) => `Consideration ${i}.`).join(' ')

@@ -96,13 +96,13 @@ for (const name of names) {
     t.after(() => agent.remove())
     const { seen } = await runThrough(agent, agent.row.callsOfOther)
     for (const one of seen) {
-      const { 'anthropic-version': _, ...rest } = passed(one) // here, the gateway itself sets this header
+      const { 'anthropic-version': _, ...rest } = passed(one) // the gateway sets this header itself
       assert.deepEqual(rest, {}, 'a header of the agent reached another provider')
     }
   })
 }
 
-// With the setting openai_base_url instead of its own provider, Codex first asks for a WebSocket.
+// If Codex is set up with openai_base_url, it first asks for a WebSocket. With a provider of its own, it does not.
 test('codex with openai_base_url: one WebSocket is refused, and HTTP follows', {
   skip: !names.includes('codex'),
 }, async (t) => {

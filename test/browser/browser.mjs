@@ -9,7 +9,7 @@ import { ROOT } from './workers.mjs'
 
 const FAILURES = join(ROOT, 'build/browser/failures')
 const WAIT_MS = 30_000
-// A busy machine may take a long time to load a page and to start the browser's process for it.
+// On a busy machine, starting the browser's process and loading a page may take a long time.
 const LOAD_MS = 90_000
 const JOURNEY_TIMEOUT_MS = 300_000
 const POLICY = [
@@ -54,7 +54,7 @@ class Browser {
 
   /**
    * Registers a test with its own browser context. The test also fails on console errors, policy violations and other
-   * problems that a user would not see. On failure, screenshots are kept.
+   * problems that a user would not see. If it fails, its screenshots are kept.
    * @param {{as?: 'owner' | 'viewer', viewport?: object, colorScheme?: string, permissions?: string[]}} options
    * @param {(visit: Visit) => Promise<void>} run
    */

@@ -9,8 +9,8 @@ const { journey } = await startBrowser(service)
 const project = await seed()
 
 /**
- * A project with three requests to nickel, a cache hit, a request that used farthing's prompt cache, and one with a
- * development key.
+ * A project with three requests to nickel, a cache hit, a request that used farthing's prompt cache, and a request
+ * with a development key.
  */
 async function seed() {
   const project = await service.project({ name: 'Costly', budget: 10 })

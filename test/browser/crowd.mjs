@@ -23,9 +23,9 @@ export const keyName = (i, j) => longName(`Key ${i}.${j}`)
 export const last4 = (i, j) => `z${(i * KEYS_EACH + j).toString(36).padStart(3, '0')}`
 
 /**
- * Adds 200 projects with ten keys each. They are copies of the rows of one project and one key, loaded by an import,
- * because creating them one by one takes the Workers minutes. The import is left unfinished, so the keys' meters do
- * not receive them. The keys can be found and are shown, but they are not accepted.
+ * Adds 200 projects with ten keys each. An import loads them as copies of one project's row and one key's row,
+ * because the Workers would need minutes to create them one by one. The import is never finished, so the keys' meters
+ * do not receive the keys. The dashboard finds and shows the keys, but the gateway does not accept them.
  * @param {object} service of startService
  */
 export async function crowd(service) {

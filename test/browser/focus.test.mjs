@@ -64,7 +64,7 @@ journey('a moved target keeps the focus', { as: 'owner' }, async ({ page }) => {
   }
   await page.getByRole('button', { name: 'Move target 3 up' }).focus()
   await enter('3,1,2', 'Move target 2 up')
-  await enter('1,3,2', 'Move target 1 down') // at the top, "up" is disabled
+  await enter('1,3,2', 'Move target 1 down') // the first target cannot move up, so its "up" is disabled
   await enter('3,1,2', 'Move target 2 down')
   await enter('3,2,1', 'Move target 3 up')
 })

@@ -36,8 +36,8 @@ async function failNext(status, family, times) {
 }
 
 /**
- * Sends requests that are served, requests that are refused because of their body, a limit and the budget, and one that
- * fails at two targets.
+ * Sends requests with different outcomes: served; refused because of the body, a limit or the budget; and failed at
+ * two targets.
  */
 async function sendAll() {
   const targets = ['groat', 'farthing'].map((model) => ({ model }))

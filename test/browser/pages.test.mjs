@@ -116,7 +116,7 @@ async function trouble(page) {
 
 const text = (words) => (page) => page.getByText(words).first().waitFor()
 
-// Each page has a name, whether the user is signed in, a path, and the steps before the checks.
+// The fields of a page: its name, whether the user is signed in, its path, and the steps before the checks.
 const PAGES = [
   ['signin', false, '/dashboard', heading('Sign in')],
   ['overview', true, '/dashboard', text('Customer support')],
@@ -284,8 +284,8 @@ const overflow = (page) =>
   page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
 
 /**
- * Finds content whose form is inconsistent: IDs that are not links (except the page's own), and amounts that are not
- * in dollars with at least two decimal places. Request IDs of the admin API, which errors mention, have no page.
+ * Finds IDs that are not links (except the page's own ID), and amounts that are not in dollars with at least two
+ * decimal places. Errors mention request IDs of the admin API, which have no page.
  */
 const strays = (page) =>
   page.evaluate(() => {

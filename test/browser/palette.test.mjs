@@ -10,7 +10,7 @@ const { journey } = await startBrowser(service)
 const guarded = await service.project({ name: 'Guarded assistant', plan: 'guarded' })
 const other = await service.project({ name: 'Quiet batch' })
 const found = await violationAndRequest()
-await crowd(service) // newer than the others, and therefore after them in every list
+await crowd(service) // the crowd is newer, and lists show new projects last
 
 /** A violation of one project, and a request of another. */
 async function violationAndRequest() {
@@ -71,7 +71,7 @@ journey('arrows move through all groups, and the list shows more on demand', { a
   await page.keyboard.press('ArrowDown')
   assert.notEqual(await active(page), first)
   await page.keyboard.press('ArrowUp')
-  await page.keyboard.press('ArrowUp') // from the first to the last
+  await page.keyboard.press('ArrowUp')
   assert.match(await active(page), /^Show more projects/)
   const before = await results(page).getByRole('option').count()
   await page.keyboard.press('Enter')

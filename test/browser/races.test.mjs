@@ -11,7 +11,8 @@ const notice = (page, text) => page.locator('.notices').getByText(text).waitFor(
 const shown = (page, text) => page.getByText(text, { exact: true }).waitFor()
 
 /**
- * Holds the responses to matching GET requests until they are released. "first" resolves when the first has arrived.
+ * Holds the responses to matching GET requests until they are released. "first" resolves when the first response has
+ * arrived.
  */
 async function hold(page, matches) {
   let release
@@ -87,7 +88,7 @@ journey('an older response does not overwrite saved settings', { as: 'owner' }, 
   const project = await service.project({ name: 'Slow' })
   await page.goto(at(project, 'keys'))
   await page.getByText('No API keys yet').waitFor()
-  // The keys may arrive before the project, whose first load must not be held.
+  // The keys may arrive before the project. Wait for the project too, because `hold` must not catch its first load.
   await until('the project is loaded', async () => (await page.title()).includes('Slow'))
   const slow = await hold(page, (url) => url.pathname.endsWith(project.id))
   await page.getByRole('link', { name: 'Settings' }).click()

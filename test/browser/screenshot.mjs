@@ -17,7 +17,7 @@ const VIEWPORT = { width: 1280, height: 1000 }
 const MARGIN = 10 // pixels below the last card
 const YEAR = 2026
 const MONTH = 10 // November, counted from 0
-const TODAY = 20 // the last day with traffic; must be in the past, because the platform's alarms use the real clock
+const TODAY = 20 // the last day with traffic, which must be in the past because the platform's alarms use the real clock
 const HOUR = 15
 const CONCURRENT = 12
 const FAILED_EVERY = 101 // one of this many requests fails
@@ -232,7 +232,7 @@ async function seed(service) {
   }
   for (let day = 1; day <= TODAY; day++) {
     await month.sendDay(day)
-    await until(`all requests of day ${day} are reported`, reported, 60_000) // otherwise a lease would be lost on the next day
+    await until(`all requests of day ${day} are reported`, reported, 60_000) // a lease that is not reported today would be lost tomorrow
   }
   return project
 }

@@ -70,8 +70,7 @@ for (const [how, tamper] of [
       await context.clearCookies()
       const tampered = tamper(cookie)
       if (tampered) await context.addCookies([tampered])
-      // The link is not clicked with the mouse, because a background refresh may already have opened the sign-in
-      // dialog over the link.
+      // This is not a mouse click, because the sign-in dialog may already cover the link after a background refresh.
       await page.getByRole('link', { name: 'API keys', exact: true }).evaluate((link) => link.click())
       await onSignIn(page)
       await signIn(page, service.tokens.owner)
@@ -178,7 +177,7 @@ journey('a viewer sees everything and cannot make changes', { as: 'viewer' }, as
 })
 
 journey('a new owner token ends all sessions of the previous one', { as: 'owner' }, async ({ page }) => {
-  await page.goto('/dashboard/projects', { waitUntil: 'networkidle' }) // otherwise a request in flight ends the session
+  await page.goto('/dashboard/projects', { waitUntil: 'networkidle' }) // so that no request in flight ends the session
   const previous = service.tokens.owner
   await service.rotateOwner()
   await page.getByRole('link', { name: 'Audit log' }).click()

@@ -1,5 +1,5 @@
-// Stand-ins for admin API reports that show states which a test cannot create: GET …/overview of a deployment in
-// trouble.
+// Responses that replace reports of the admin API, for states that a test cannot create: GET …/overview of a
+// deployment in trouble.
 import { PROJECTS, projectName } from './crowd.mjs'
 
 const HOUR_MS = 3_600_000

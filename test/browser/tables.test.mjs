@@ -63,7 +63,7 @@ journey('a cut name has a tooltip, is whole at the focus, and whole on its page'
     assert.equal(await link.getAttribute('title'), LONG)
     assert.equal(await isCut(), true)
     await page.getByRole('link', { name: 'Skip to content' }).focus()
-    await page.keyboard.press('Tab') // from here on, the focus counts as set by the keyboard
+    await page.keyboard.press('Tab') // from now on, the browser treats the focus as set by the keyboard
     await link.focus()
     assert.equal(await isCut(), false)
     await page.keyboard.press('Enter')
@@ -111,8 +111,8 @@ journey('below 600 pixels, rows are cards that are used by touch', TOUCH, async 
 })
 
 /**
- * Responds to filtered reads of the audit log with two pages without a match, then a match, then the end. Records the
- * cursors.
+ * Responds to filtered reads of the audit log: first two pages without a match, then one with a match, then the end.
+ * Records the cursors.
  */
 async function sparseLog(page) {
   const cursors = []

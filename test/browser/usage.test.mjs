@@ -301,8 +301,8 @@ journey(
     await page.getByText(`Signing secret: …${secret.slice(-4)}`).waitFor()
     assert.ok(!(await page.content()).includes(secret), 'the secret is shown once')
 
-    // A request is admitted if its maximum cost fits into the remaining budget. These cost more than their maximum,
-    // because the fake provider ignores maxTokens.
+    // A request is admitted if its maximum cost fits into the remaining budget. These requests cost more than their
+    // maximum, because the fake provider ignores maxTokens.
     let rejected
     for (let i = 0; i < 12 && !rejected; i++) {
       const response = await service.complete(key.value, {

@@ -102,7 +102,7 @@ journey('200 projects are searched to the end, the newest first', { as: 'owner' 
       next: null,
     },
   }
-  const held = new Map() // the waiting calls, keyed by cursor
+  const held = new Map() // the waiting calls by cursor
   await page.route(/\/api\/admin\/violations/, (route) => {
     const { searchParams } = new URL(route.request().url())
     const after = searchParams.get('after') ?? ''

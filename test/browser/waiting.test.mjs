@@ -78,7 +78,7 @@ journey('a rotated key is shown although Escape was pressed during the rotation'
   assert.match(await value.textContent(), /^sk_live_\w{20,}$/)
 
   for (let i = 0; i < 3; i++) await page.keyboard.press('Escape')
-  await page.mouse.click(5, 5) // outside the dialog, so that nothing inside it has the focus
+  await page.mouse.click(5, 5) // a click outside the dialog takes the focus away from it
   for (let i = 0; i < 3; i++) await page.keyboard.press('Escape')
   assert.equal(await value.isVisible(), true)
   await page.getByRole('link', { name: 'I’ve saved this key' }).click()
@@ -197,8 +197,8 @@ journey('an outage while the page is opened ends at “Try now”', { as: 'owner
 })
 
 /**
- * Holds the page's calls to the admin API without responding. Returns their paths so far, and a function that releases
- * them.
+ * Holds the page's calls to the admin API. Returns the paths of the calls so far, and a function that releases the
+ * calls.
  */
 async function holdAll(page) {
   const paths = new Set()

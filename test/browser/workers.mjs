@@ -95,7 +95,7 @@ function writeConfig(folder, file, main, vars) {
   return path
 }
 
-// "exit" handlers clean up; a signal would skip them.
+// "exit" handlers clean up, and they do not run if a signal ends the process.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => process.exit(1))
 
 /** Creates a folder for the Workers' state, which survives restarts of the Workers. */
@@ -158,12 +158,12 @@ function run(port, configs, stateFolder) {
         ...process.env,
         WRANGLER_SEND_METRICS: 'false',
         CLOUDFLARE_CF_FETCH_ENABLED: 'false',
-        WRANGLER_REGISTRY_PATH: join(stateFolder, 'registry'), // keeps other `wrangler dev` processes from binding to these Workers
+        WRANGLER_REGISTRY_PATH: join(stateFolder, 'registry'), // other `wrangler dev` processes must not bind to these Workers
         WRANGLER_LOG_PATH: join(stateFolder, 'logs'),
       },
     },
   )
-  process.on('exit', () => signalGroup(child, 'SIGKILL')) // even if the test file fails before its tests run
+  process.on('exit', () => signalGroup(child, 'SIGKILL')) // needed if the test file fails before its tests run
   const output = []
   child.stdout.on('data', (chunk) => output.push(String(chunk)))
   child.stderr.on('data', (chunk) => output.push(String(chunk)))
@@ -191,7 +191,7 @@ async function end(wrangler) {
   const timer = setTimeout(signalGroup, STOP_TIMEOUT_MS, wrangler, 'SIGKILL')
   await exited
   clearTimeout(timer)
-  signalGroup(wrangler, 'SIGKILL') // remaining processes of the group
+  signalGroup(wrangler, 'SIGKILL') // ends the rest of the group
 }
 
 function signalGroup(leader, signal) {

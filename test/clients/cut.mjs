@@ -14,8 +14,8 @@ const failure = { error: { message: 'The provider failed.', type: 'x', param: nu
 const whole = piece('{"city":"Paris"}') + piece('', 'stop')
 
 /**
- * The part of a streaming and of a non-streaming completion that is sent before the connection breaks. At the first
- * point, there are no headers.
+ * The parts of a streaming and of a non-streaming completion that are sent before the connection breaks. Null means
+ * that not even the headers are sent.
  */
 export const POINTS = {
   'before the headers': null,
@@ -41,7 +41,7 @@ export const COMPLETE = `${whole}${event({ choices: [], usage })}data: [DONE]\n\
 
 /**
  * Starts a server that breaks each connection at a given point, in a given way. The returned `fetch` breaks the
- * connection when the headers have arrived. A reset may also discard some of the body that was already sent. The
+ * connection once the headers have arrived. A reset may also discard a part of the body that was already sent. The
  * server closes at the end of test t.
  */
 export async function breaking(t, point, way) {

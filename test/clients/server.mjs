@@ -35,7 +35,7 @@ async function route(request, response) {
   known.requests.push(record)
   const number = known.requests.length
   const answer = known.answers[number - 1]
-  // 418 is not retried, so an excess request is the last one.
+  // Clients do not retry a 418, so they send no more than one request too many.
   if (!answer) return send(response, 418, { error: `answer ${number} is not scripted`, code: 'unscripted' })
   response.on('close', () => {
     record.closed = !response.writableFinished && !response.broken
@@ -97,8 +97,8 @@ async function play(response, answer, number) {
 function headersOf({ sse, json, headers, end }, number) {
   const type = sse ? 'text/event-stream; charset=utf-8' : json === undefined ? 'text/plain' : 'application/json'
   const all = { 'content-type': type, 'x-request-id': `req_${number}`, ...headers }
-  // Some runtimes resend a request on their own if a reused connection breaks, so no connection is reused. A broken
-  // stream must not announce this, because after `connection: close`, Node 20 considers it complete.
+  // Some runtimes resend a request themselves if a reused connection breaks, so connections are not reused. A stream
+  // that will break must not announce this: after `connection: close`, Node 20 treats a broken stream as complete.
   if (!sse || end === undefined || end === 'done' || end === 'close') all.connection = 'close'
   return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== null))
 }
@@ -154,8 +154,7 @@ async function end(response, how) {
     return
   }
   response.broken = true
-  // The client must receive the bytes before the connection breaks. A reset discards unread bytes, and no event says
-  // when all have been read.
+  // A reset discards bytes that the client has not read. No event says when the client has read all of them, so wait.
   const ms = how === 'reset' ? 1000 : 50
   await new Promise((resolve) => setTimeout(resolve, response.headersSent ? ms : 0))
   if (how === 'reset') response.socket?.resetAndDestroy()

@@ -49,7 +49,7 @@ type Sent struct {
 	Command      []byte
 }
 
-// Memory implements Objects. The Directory runs the real reducer, and all other calls are recorded. If Reducers is
+// Memory implements Objects. The Directory runs the real reducer. Calls to other objects are recorded. If Reducers is
 // set, ledgers and meters also run their reducers.
 type Memory struct {
 	mu       sync.Mutex
@@ -69,7 +69,8 @@ type Memory struct {
 // RecallCommand makes a meter return its slice.
 var RecallCommand = keymeter.Flush{Recall: true}
 
-// FlushReply returns the reply of a meter that has nothing to return but has lent budget for the given time.
+// FlushReply returns the reply of a meter that has nothing to return. lentMs is how long the budget that it has lent
+// remains lent, in milliseconds.
 func FlushReply(lentMs uint64) []byte {
 	reply := []byte{0, 0} // batches, open reservations
 	if lentMs > 0 {
@@ -220,7 +221,6 @@ func (b *Bench) Commit(writes ...directory.Write) {
 	}
 }
 
-// root returns the folder of the repository.
 func root() string {
 	_, file, _, _ := runtime.Caller(0)
 	for dir := filepath.Dir(file); ; dir = filepath.Dir(dir) {
@@ -364,7 +364,7 @@ func (r Reply) Problems() []string {
 	return fields
 }
 
-// Project creates a project, and Key creates a key in it. Both clear the recorded calls.
+// Project creates a project, clears the recorded calls, and returns the project's path.
 func (b *Bench) Project() string {
 	b.Helper()
 	id := b.Must(201, "POST", "/api/admin/projects", `{"name":"Test"}`).Text("id")
@@ -372,7 +372,7 @@ func (b *Bench) Project() string {
 	return "/api/admin/projects/" + id
 }
 
-// Key creates a key in a project.
+// Key creates a key in a project and clears the recorded calls.
 func (b *Bench) Key(project string) (path string, made Reply) {
 	b.Helper()
 	made = b.Must(201, "POST", project+"/keys", `{"name":"k","kind":"gateway","environment":"production"}`)

@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// CheckForm compares a function with a regular expression for the strings that it accepts. The program does not use
-// these expressions, because package regexp would be a hundredth of the control Worker's module.
+// CheckForm checks that a function accepts exactly the strings that match a regular expression. The program itself has
+// no regular expressions, because package regexp would take a hundredth of the control Worker's module.
 func CheckForm(t *testing.T, accepts func(string) bool, form string) {
 	t.Helper()
 	expression := regexp.MustCompile(form)

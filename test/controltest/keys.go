@@ -48,7 +48,7 @@ func (b *KeyBench) MeterCalls() (n int) {
 	return n
 }
 
-// Interleave runs other once, just before the next commit.
+// Interleave runs other just before the next commit.
 func (b *Bench) Interleave(other func()) {
 	ran := false
 	b.Memory.Before = func(command []byte) {

@@ -26,7 +26,7 @@ var November = calendar.NewPeriod(calendar.Monthly, 0, 20_758)
 // SomeID is the part of an ID after its prefix.
 const SomeID = "0123456789abcdef0123456789abcdef"
 
-// RoutedCatalog returns a bench whose catalog has tiers and models that distinguish the strategies.
+// RoutedCatalog returns a bench. The tiers and models of its catalog make the strategies' choices differ.
 func RoutedCatalog(t *testing.T) *Bench {
 	b := New(t)
 	b.Configure(func(c *kernel.Config) {
@@ -53,8 +53,8 @@ func Field(r Reply, name string) string {
 	return string(values[name])
 }
 
-// CheckPolicies checks that KV has exactly the given versions of the policy, and that the record of the meter that
-// was called last names the newest of them.
+// CheckPolicies checks that KV has exactly the given versions of the policy. It also checks the record of the meter
+// that was called last, which must name the newest version.
 func (b *Bench) CheckPolicies(id, value string, versions []uint64) {
 	b.Helper()
 	var want, have []string

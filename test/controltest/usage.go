@@ -13,8 +13,7 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// Booked is an amount of usage that a test reports. The method PromptCache returns its use of a provider's prompt
-// cache.
+// Booked is an amount of usage that a test reports.
 type Booked struct {
 	Day, Hour      uint64
 	Key, Model     string
@@ -24,7 +23,7 @@ type Booked struct {
 // Today is the number of the bench's current day.
 const Today = 20_778
 
-// Absorb reports usage to the ledger, from a separate meter for each key.
+// Absorb reports usage to the ledger. Each key's usage comes from its own meter.
 func (b *Bench) Absorb(path string, all []Booked) {
 	b.Helper()
 	seqs := map[string]uint64{}
@@ -130,7 +129,7 @@ func (b *Bench) Budget(path string) string {
 	return string(text)
 }
 
-// Request makes a key's meter admit and settle a request, with a grant from the ledger if necessary.
+// Request makes a key's meter admit and settle a request. If necessary, the meter first gets a grant from the ledger.
 func (b *Bench) Request(project, value, id string, cost money.Pico) {
 	b.Helper()
 	b.Reserve(project, value, id, cost)
@@ -189,8 +188,8 @@ func (b *Bench) Ask(class abi.Class, name string, command []byte) []byte {
 // TestKeyID is the ID of the key whose requests have violations.
 const TestKeyID = "key_0123456789ab"
 
-// Summarize moves the bench's clock to the alarms that a project's Ledger has set for the next minute, runs them, and
-// delivers the summaries to the deployment's Ledger.
+// Summarize moves the bench's clock to the alarms that a project's Ledger has set within the next minute, and runs
+// them. Then it delivers the summaries to the deployment's Ledger.
 func (b *Bench) Summarize(project string) {
 	b.Helper()
 	l := b.Memory.Object(abi.ClassLedger, project[strings.LastIndex(project, "/")+1:])

@@ -98,7 +98,6 @@ class Dev {
     })
     this.#child.stdout.on('data', (chunk) => (this.#output += chunk))
     this.#child.stderr.on('data', (chunk) => (this.#errors += chunk))
-    // {code, errors}
     this.ended = once(this.#child, 'close').then(([code]) => ({ code, errors: this.#errors }))
   }
 

@@ -17,7 +17,6 @@ import (
 	"github.com/postern-ai/postern/test/fakeprovider"
 )
 
-// parser has the core's functions for a family.
 type parser struct {
 	response func(gjson.Result) (chat.Response, bool)
 	stream   func(*wire.State, string, gjson.Result, []chat.Delta) ([]chat.Delta, bool)
@@ -41,7 +40,7 @@ func outline(r *chat.Response) string {
 		case chat.Text:
 			b.WriteString("text " + p.Text.Plain() + "; ")
 		case chat.Thinking:
-			if p.Text != "" { // a signature without text is also a thinking part
+			if p.Text != "" { // a signature without text counts as a thinking part
 				b.WriteString("thinking " + p.Text.Plain() + "; ")
 			}
 		case chat.ToolCall:
@@ -112,9 +111,9 @@ func compare(t *testing.T, f family, kind, text string, r *chat.Response, want s
 		u.Reasoning = fakeprovider.ReasoningTokens
 	}
 	if f.name == "cohere" {
-		u.CachedInput = r.Usage.CachedInput // cached tokens are in Cohere's SDK types but not in its reference, so any number is accepted
+		u.CachedInput = r.Usage.CachedInput // Cohere's SDK types have cached tokens, but its reference does not, so any number is accepted
 	}
-	r.Usage.Extras = nil // the service tier, which core/provider checks in its own tests
+	r.Usage.Extras = nil // core/provider checks the service tier in its own tests
 	if r.Usage != u {
 		t.Errorf("%s, %s, %s: %+v, want %+v", f.name, kind, text, r.Usage, u)
 	}

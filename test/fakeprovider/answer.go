@@ -15,10 +15,10 @@ const GoodText = "Hello from upstream"
 const (
 	InputTokens     = 100
 	OutputTokens    = 50
-	CachedTokens    = 80 // of the input, if the user message contains "cached"
-	WrittenTokens   = 10 // of Anthropic's input, written to the prompt cache, if the message contains "for five minutes"
+	CachedTokens    = 80 // of the input tokens, if the user message contains "cached"
+	WrittenTokens   = 10 // of Anthropic's input tokens, if the message contains "for five minutes"
 	HourTokens      = 6  // the same, if it contains "for an hour"
-	ReasoningTokens = 20 // of the output, if the model thinks
+	ReasoningTokens = 20 // of the output tokens, if the model thinks
 )
 
 const (
@@ -42,7 +42,7 @@ type prompt struct {
 	custom       []tool // tools that take a text
 	encrypted    bool   // reasoning is requested in encrypted form
 	turns        []turn
-	results      []string // tool results after the last other message
+	results      []string // tool results that follow the last message of another kind
 	hasResult    bool     // the conversation has a tool result
 	media        []string // descriptions of images, files and recordings
 	json         bool
@@ -55,7 +55,6 @@ type tool struct {
 	custom bool
 }
 
-// addText adds to the last user message.
 func (p *prompt) addText(text string) {
 	if p.text != "" {
 		p.text += "\n"
@@ -68,7 +67,6 @@ func (p *prompt) addText(text string) {
 	}
 }
 
-// addResult adds a tool result.
 func (p *prompt) addResult(text string) {
 	p.results, p.hasResult = append(p.results, text), true
 	if n := len(p.turns); n > 0 {
@@ -189,7 +187,6 @@ func (a *answer) content(b *Behavior) {
 	}
 }
 
-// addWords splits a text before each space.
 func (a *answer) addWords(text string) {
 	for i, word := range strings.Split(text, " ") {
 		if i > 0 {
@@ -201,7 +198,7 @@ func (a *answer) addWords(text string) {
 	}
 }
 
-// numberCount returns the N of "count to N", up to maxCount. It returns 0 if the text has none.
+// numberCount returns the N of "count to N", at most maxCount, or 0 if the text does not say this.
 func numberCount(text string) int {
 	_, rest, ok := strings.Cut(text, "count to ")
 	if !ok {
@@ -225,8 +222,8 @@ func (a *answer) addNumbers(n int) {
 	}
 }
 
-// callTools calls the forced tool. Without one, it calls the first tool, or two tools if the user message contains
-// "parallel".
+// callTools calls the forced tool. If no tool is forced, it calls the first tool, or the first two if the user
+// message contains "parallel".
 func (a *answer) callTools() []call {
 	tools := a.tools[:1]
 	if a.toolChoice == "tool" {
@@ -245,7 +242,6 @@ func (a *answer) callTools() []call {
 	return calls
 }
 
-// addHugePiece adds a very long piece of text.
 func (a *answer) addHugePiece() {
 	long := strings.Repeat("0123456789", hugeEventLen/10)
 	if a.calls = nil; a.finish == "tools" {
@@ -254,7 +250,7 @@ func (a *answer) addHugePiece() {
 	a.text = append([]string{"Hello", long}, a.text...)
 }
 
-// uncachedInput returns the input without cached tokens, for families that count these separately.
+// uncachedInput returns the input tokens without the cached ones. Some families count the two separately.
 func (a *answer) uncachedInput() int { return a.input() - a.cached }
 
 // id returns the ID of the nth item of a kind, starting at 0.

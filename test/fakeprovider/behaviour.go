@@ -47,7 +47,7 @@ type Behavior struct {
 	Text string `json:"text,omitempty"`
 
 	Family  string `json:"family,omitempty"`  // only for requests of this family (or "embeddings"); empty: any
-	DelayMs int    `json:"delayMs,omitempty"` // delay between events; negative: none; 0: the kind's default, usually 0 to 2 at first, then none
+	DelayMs int    `json:"delayMs,omitempty"` // delay between events; negative: none; 0: the kind's default
 	Chunks  int    `json:"chunks,omitempty"`  // number of text pieces in a stream; 0: the default
 	Pause   bool   `json:"pause,omitempty"`   // after half of a stream's events, wait for Release
 	Finish  string `json:"finish,omitempty"`  // finish reason (stop, tools, length, filter); empty: the default
@@ -62,7 +62,6 @@ const (
 	hugeEventLen  = 3_000_000
 )
 
-// delayMs returns the wait before an event.
 func (b *Behavior) delayMs(event int) int {
 	switch {
 	case event == 0:

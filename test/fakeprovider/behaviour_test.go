@@ -105,7 +105,7 @@ func TestEndMarkers(t *testing.T) {
 	for _, f := range families() {
 		end := ends[f.name]
 		if end == "" {
-			continue // Gemini and Bedrock have none
+			continue // Gemini and Bedrock have no end marker
 		}
 		for _, kind := range []string{"answer", "no-done"} {
 			s.Next(fakeprovider.Behavior{Kind: kind})

@@ -1,8 +1,9 @@
 package fakeprovider
 
-// Endpoints of OpenAI's Responses API other than responses. For sources, see core/provider/responses/beside.go.
+// Operations of OpenAI's Responses API other than creating a response. For sources, see
+// core/provider/responses/beside.go.
 
-// compactMembers are the fields of a compaction. An agent also sends the fields of its responses requests.
+// compactMembers are the fields of a compaction. Agents also send the fields of their other requests.
 const compactMembers = "image input instructions model parallel_tool_calls previous_response_id prompt_cache_key prompt_cache_options " +
 	"prompt_cache_retention reasoning service_tier text tool_choice tools"
 
@@ -23,7 +24,6 @@ var responsesOps = map[string]func(*request, *Behavior) raw{
 	},
 }
 
-// refuseBeside refuses fields that a compaction or a count does not know.
 func refuseBeside(q *request) *refusal {
 	known := ""
 	switch q.op {

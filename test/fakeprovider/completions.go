@@ -34,7 +34,6 @@ func refuseCompletion(q *request) *refusal {
 	return nil
 }
 
-// completionPrompt turns the last prompt into the last message.
 func completionPrompt(q *request) prompt {
 	v := q.root
 	p := prompt{model: v.Get("model").Str, stream: v.Get("stream").Bool(), includeUsage: v.Get("stream_options.include_usage").Bool()}

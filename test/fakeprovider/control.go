@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// command is the body of POST /__fake/next: a Behavior and the number of requests that it applies to (default
-// 1).
+// command is the body of POST /__fake/next: a Behavior, and the number of requests that get it (default 1).
 type command struct {
 	Behavior
 	Times int `json:"times"`
 }
 
-// control serves commands from tests in other languages. It returns false if the request is for the provider:
+// control executes commands from tests in other languages. It returns false for requests that are meant for the
+// provider:
 //
 //	POST /__fake/next      {"kind":"stall","family":"gemini","times":2}   204
 //	POST /__fake/script    [Rule], in place of the earlier ones           204

@@ -11,8 +11,8 @@ import (
 
 const defaultDimensions = 8
 
-// Vector returns the embedding of a text. It is always the same for the same text, and has numbers from -1 to 1 that
-// a 32-bit float represents exactly.
+// Vector returns the embedding of a text. The same text always has the same embedding. Its numbers are from -1 to 1,
+// and a 32-bit float can represent each of them exactly.
 func Vector(text string, dimensions int) []float64 {
 	if dimensions <= 0 {
 		dimensions = defaultDimensions
@@ -36,7 +36,7 @@ func base64Floats(vector []float64) string {
 	return base64.StdEncoding.EncodeToString(b)
 }
 
-// texts returns the inputs: one string, several strings, or the JSON text of an array of token IDs.
+// texts returns the inputs: one string, several strings, or an array of token IDs as its JSON text.
 func texts(input gjson.Result) (list []string) {
 	if !input.IsArray() {
 		return []string{input.String()}

@@ -8,7 +8,6 @@ import (
 	"time"
 )
 
-// exchange is one request in progress.
 type exchange struct {
 	server   *Server
 	w        http.ResponseWriter
@@ -48,7 +47,7 @@ func (x *exchange) run() {
 	x.answer()
 }
 
-// beforeHead acts before the response header. It returns false if none will be sent.
+// beforeHead does what the behavior requires before the response header. It returns false if no header will be sent.
 func (x *exchange) beforeHead() bool {
 	switch x.b.Kind {
 	case "hold":
@@ -92,7 +91,6 @@ func (x *exchange) answer() {
 	x.stream(q.wire.events(a))
 }
 
-// whole sends a non-streaming response as the behavior's kind requires.
 func (x *exchange) whole(p *prompt) {
 	switch {
 	case x.b.Kind == "wrong-type" && x.b.Body == "":
@@ -117,7 +115,6 @@ func (x *exchange) respond(p *prompt) *answer {
 	return a
 }
 
-// fail sends the family's error.
 func (x *exchange) fail(f *refusal) {
 	if f.message == "" {
 		f.message = "The provider returned status " + strconv.Itoa(f.status) + "."
@@ -151,7 +148,6 @@ func (x *exchange) head(contentType string, length int) {
 	x.server.mu.Unlock()
 }
 
-// send sends a complete body as the behavior's kind requires.
 func (x *exchange) send(contentType string, body []byte) {
 	switch x.b.Kind {
 	case "silent":
@@ -229,9 +225,9 @@ func (x *exchange) sleep(ms int) bool {
 
 func (x *exchange) waitForDisconnect() { <-x.r.Context().Done() }
 
-// reset resets the connection, so the client sees ECONNRESET instead of a clean end.
+// reset resets the connection. The client sees ECONNRESET instead of a clean end.
 func (x *exchange) reset() {
-	time.Sleep(20 * time.Millisecond) // otherwise the reset can overtake the written data
+	time.Sleep(20 * time.Millisecond) // so that the reset does not overtake the written data
 	conn, _, err := x.flush.Hijack()
 	if err != nil {
 		panic(http.ErrAbortHandler)

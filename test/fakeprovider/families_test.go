@@ -151,7 +151,6 @@ func cohereFamily(headers []string) family {
 	return f
 }
 
-// fill sets the user message in a body and adds more fields.
 func fill(body, text string, members ...string) string {
 	body = strings.ReplaceAll(body, "$TEXT", text)
 	for _, m := range members {
@@ -188,7 +187,6 @@ func post(t *testing.T, s *fakeprovider.Server, f family, body string) (int, str
 	return resp.StatusCode, string(data)
 }
 
-// streamed is one event of a stream.
 type streamed struct{ name, data string }
 
 // stream reads a stream to its end and returns the error that ended it.
@@ -244,7 +242,6 @@ func eventName(headers []byte) string {
 	return ""
 }
 
-// textIn joins the pieces of text.
 func textIn(f family, events []streamed) (text string) {
 	for _, e := range events {
 		if f.name == "responses" && e.name != "response.output_text.delta" {

@@ -12,7 +12,7 @@ type framing uint8
 
 const (
 	sse         framing = iota // WHATWG HTML, "Server-sent events"
-	sseCRLF                    // the same with CRLF, as from Google
+	sseCRLF                    // the same with CRLF, as Google sends it
 	eventStream                // Amazon's event stream encoding
 )
 
@@ -40,7 +40,7 @@ func (f framing) plain(e event) []byte {
 	return join("event: ", e.name, "\ndata: ", string(e.data), "\n\n")
 }
 
-// unusual frames an event in the most unusual way that the framing allows.
+// unusual frames an event in the most unusual valid way.
 func (f framing) unusual(e event, first bool) []byte {
 	if f == eventStream {
 		return unusualFrames(e, first)

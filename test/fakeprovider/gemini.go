@@ -102,7 +102,8 @@ func (p *prompt) geminiContent(content gjson.Result) {
 	}
 }
 
-// geminiResult returns a function's result: the string, if that is the object's only field, otherwise the object.
+// geminiResult returns a function's result. If the object has only one field and it is a string, the result is that
+// string. Otherwise, it is the object.
 func geminiResult(response gjson.Result) string {
 	text, members := response.Raw, 0
 	response.ForEach(func(_, v gjson.Result) bool {
@@ -132,8 +133,8 @@ func geminiFinish(finish string) string {
 	return map[string]string{"stop": "STOP", "tools": "STOP", "length": "MAX_TOKENS", "filter": "SAFETY"}[finish]
 }
 
-// geminiUsage returns the usage after a number of output and thinking tokens. It grows during a stream. The
-// candidates do not include thoughts.
+// geminiUsage returns the usage after a number of output tokens and thinking tokens. During a stream, the usage
+// grows. candidatesTokenCount does not include the thinking tokens.
 func geminiUsage(a *answer, output, thoughts int) any {
 	return only(a.hasUsage, object("promptTokenCount", a.input(),
 		"candidatesTokenCount", only(output > 0, output), "totalTokenCount", a.input()+output+thoughts,
@@ -143,15 +144,14 @@ func geminiUsage(a *answer, output, thoughts int) any {
 		"thoughtsTokenCount", only(thoughts > 0, thoughts)))
 }
 
-// geminiAnswer returns one GenerateContentResponse.
 func geminiAnswer(a *answer, parts []raw, finish string, usageObject any) raw {
 	return object("candidates", array(object("content", object("parts", array(parts...), "role", "model"),
 		"finishReason", only(finish != "", finish), "index", 0)),
 		"usageMetadata", usageObject, "modelVersion", a.model, "responseId", "resp-1")
 }
 
-// geminiCall returns a function call. The first one has the signature of the thinking. Gemini 3 and later models send
-// IDs.
+// geminiCall returns a function call. The first call has the signature of the thinking. Gemini 3 and later models
+// send IDs.
 func geminiCall(a *answer, n int) raw {
 	c := a.calls[n]
 	return object("functionCall", object("name", c.name, "args", raw(c.args),

@@ -68,7 +68,7 @@ func refuseGeminiOther(q *request) *refusal {
 	return nil
 }
 
-// bothSpellings adds each name in snake case.
+// bothSpellings returns the camel-case names, and then the same names in snake case.
 func bothSpellings(names string) string {
 	all := names
 	for _, name := range strings.Fields(names) {
@@ -92,8 +92,8 @@ func refuseGeminiTools(tools gjson.Result) *refusal {
 	return nil
 }
 
-// unknownInSchema returns the first field that Google's Schema type does not have, such as additionalProperties. Full
-// JSON Schema goes into another field, parametersJsonSchema.
+// unknownInSchema returns the first field that Google's Schema type does not have, such as additionalProperties.
+// Complete JSON Schemas belong in another field, parametersJsonSchema.
 func unknownInSchema(schema gjson.Result, depth int) string {
 	if !schema.IsObject() || depth > maxSchemaDepth {
 		return ""
@@ -114,7 +114,7 @@ func unknownInSchema(schema gjson.Result, depth int) string {
 	return ""
 }
 
-// refuseContents checks roles and parts, and that a turn with function calls is followed by as many results.
+// refuseContents checks roles and parts. It also checks that the turn after function calls has as many results.
 func refuseContents(contents gjson.Result) *refusal {
 	calls := 0
 	for i, c := range contents.Array() {

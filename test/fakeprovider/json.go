@@ -27,7 +27,6 @@ func object(pairs ...any) raw {
 	return append(b, '}')
 }
 
-// array returns a JSON array.
 func array[T any](items ...T) raw {
 	if len(items) == 0 {
 		return raw("[]")
@@ -41,7 +40,7 @@ func encode(v any) raw {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		panic("fakeprovider: " + err.Error()) // only for invalid JSON from this package
+		panic("fakeprovider: " + err.Error()) // happens only if this package makes invalid JSON
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
@@ -64,7 +63,7 @@ func orNull(text string) any {
 
 func join(parts ...string) []byte { return []byte(strings.Join(parts, "")) }
 
-// pieces splits a text into pieces of size characters. The last piece can be shorter.
+// pieces splits a text into pieces of size characters. The last piece may be shorter.
 func pieces(text string, size int) (list []string) {
 	runes := []rune(text)
 	for len(runes) > size {

@@ -6,7 +6,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// moderationWire speaks OpenAI's moderations, and those of Mistral, whose models have their own categories and accept
+// moderationWire speaks the moderations of OpenAI and Mistral. Mistral's models have their own categories and accept
 // only text. Sources: OpenAI's API reference, "Create moderation"; Mistral's, "Moderations"
 // (docs.mistral.ai/api/endpoint/classifiers).
 var moderationWire = &wire{

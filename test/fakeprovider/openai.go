@@ -6,12 +6,12 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// dialect describes the differences between providers that have chat completions.
+// dialect describes how providers with chat completions differ.
 type dialect struct {
 	family   string
 	azure    bool // no model in the body, filter results, the status as error code
-	mistral  bool // rejects unknown fields with 422, thinking as content chunks, usage with the finish reason
-	workers  bool // Workers AI: stream choices have no index, errors are a list
+	mistral  bool // 422 for unknown fields; thinking as content chunks; usage with the finish reason
+	workers  bool // Workers AI: choices in a stream have no index; errors are a list
 	deepseek bool // prompt_cache_hit_tokens
 }
 

@@ -182,7 +182,7 @@ func refuseChatTools(v gjson.Result) *refusal {
 	return nil
 }
 
-// refuseMessages checks roles, and that tool calls and results match.
+// refuseMessages checks the roles. It also checks that tool calls and results match.
 func refuseMessages(messages gjson.Result) *refusal {
 	if len(messages.Array()) == 0 {
 		return &refusal{status: 400, message: "Missing required parameter: 'messages'.", param: "messages", code: "missing_required_parameter"}

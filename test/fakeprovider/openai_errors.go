@@ -35,7 +35,6 @@ func openaiFailure(f *refusal) raw {
 	return object("error", object("message", f.message, "type", kind, "param", orNull(f.param), "code", orNull(code)))
 }
 
-// azureFailure uses the status as the code if there is no other.
 func azureFailure(f *refusal) raw {
 	code := f.code
 	if code == "" {

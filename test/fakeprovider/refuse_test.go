@@ -96,8 +96,7 @@ func TestUnknownPath(t *testing.T) {
 	}
 }
 
-// TestSignature compares the signature with the one that the npm package @smithy/signature-v4 computes for this
-// request.
+// TestSignature compares the signature of a request with the one that the npm package @smithy/signature-v4 computes.
 func TestSignature(t *testing.T) {
 	t.Parallel()
 	s := fakeprovider.New()

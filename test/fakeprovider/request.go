@@ -12,8 +12,8 @@ import (
 type wire struct {
 	family  string
 	framing framing
-	// refuse validates a request as the provider does, credentials first, then the body. It returns nil if it is
-	// valid.
+	// refuse validates a request as the provider does: first the credentials, then the body. It returns nil for a
+	// valid request.
 	refuse func(q *request) *refusal
 	prompt func(q *request) prompt
 	whole  func(a *answer) raw
@@ -26,19 +26,17 @@ type wire struct {
 	streamError func() []event
 }
 
-// request is a request and its family.
 type request struct {
 	r         *http.Request
 	body      []byte
-	root      gjson.Result // does not exist if the body is not JSON
+	root      gjson.Result // its Exists is false if the body is not JSON
 	wire      *wire        // nil: no family has this path
 	op        string       // chat, embed, count or moderate
-	model     string       // from the path, in families that have it there
+	model     string       // from the path, if the family has the model there
 	method    string       // the end of Gemini's and Bedrock's paths
 	awsSecret string
 }
 
-// refusal is a reason to reject a request.
 type refusal struct {
 	status  int
 	kind    string // the family's error type; empty: the default for the status
@@ -134,7 +132,6 @@ func (q *request) family() string {
 	return q.wire.family
 }
 
-// refuse validates the request. It returns nil if it is valid.
 func (q *request) refuse() *refusal {
 	switch {
 	case q.wire == nil:
@@ -159,7 +156,6 @@ func (q *request) prompt() prompt {
 	return q.wire.prompt(q)
 }
 
-// whole returns a valid non-streaming response.
 func (q *request) whole(a *answer, b *Behavior) raw {
 	if q.op != "chat" {
 		return q.wire.otherOps[q.op](q, b)
@@ -186,8 +182,7 @@ func (q *request) bearer() bool {
 	return len(q.r.Header.Get("Authorization")) > len("Bearer ") && strings.HasPrefix(q.r.Header.Get("Authorization"), "Bearer ")
 }
 
-// unknown returns the first field of an object that is not in a space-separated list of names, or "" if there is
-// none.
+// unknown returns the first field of an object that a space-separated list of names does not contain, or "".
 func unknown(v gjson.Result, known string) (found string) {
 	v.ForEach(func(key, _ gjson.Result) bool {
 		if !strings.Contains(" "+known+" ", " "+key.Str+" ") {

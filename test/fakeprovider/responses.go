@@ -77,7 +77,6 @@ func (p *prompt) responsesItem(item gjson.Result) {
 	}
 }
 
-// responsesOutput returns the completed items of a response.
 func responsesOutput(a *answer) (items []raw) {
 	if len(a.thinking) > 0 {
 		items = append(items, responsesReasoning(a, a.fullThinking()))
@@ -122,7 +121,6 @@ func responsesUsage(a *answer) raw {
 		"total_tokens", a.input()+a.output())
 }
 
-// responsesObject returns the response object with the given status.
 func responsesObject(a *answer, status string, output []raw) raw {
 	var usageObject, incomplete, failed any
 	if status == "completed" || status == "incomplete" {

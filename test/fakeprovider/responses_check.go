@@ -46,7 +46,7 @@ func refuseResponsesTools(tools gjson.Result) *refusal {
 	return nil
 }
 
-// refuseResponsesInput checks the items, and that tool calls and results match.
+// refuseResponsesInput checks the items. It also checks that tool calls and results match.
 func refuseResponsesInput(v gjson.Result) *refusal {
 	input, continues := v.Get("input"), v.Get("previous_response_id").Str != "" || v.Get("conversation").Exists()
 	if input.Type == gjson.String {

@@ -8,7 +8,7 @@ import (
 )
 
 // Rule is a part of a scripted session: the provider's responses after a user message with a given text, one step per
-// request. The state of the session is in the request. The step is the number of tool results since that message, so
+// request. The state of the session is in the request. The step is the number of tool results after that message, so
 // a repeated request gets the same response. If several rules match, the one whose text comes last applies.
 type Rule struct {
 	User  string `json:"user"` // a text of a user message
@@ -40,7 +40,7 @@ type ScriptedUsage struct {
 	Output  int `json:"output"`
 }
 
-// turn is a user message and the tool results up to the next one.
+// turn is a user message, and the tool results before the next user message.
 type turn struct {
 	text    string
 	results int
@@ -53,7 +53,7 @@ func (s *Server) Script(rules ...Rule) {
 	s.rules = rules
 }
 
-// scripted takes the response from the rules. It returns false if none applies.
+// scripted takes the response from the rules. It returns false if no rule applies.
 func (a *answer) scripted(rules []Rule) bool {
 	rule, results := a.rule(rules)
 	if rule < 0 || len(rules[rule].Steps) == 0 {
@@ -84,7 +84,8 @@ func (a *answer) scripted(rules []Rule) bool {
 	return true
 }
 
-// rule returns the rule that applies, or -1, and the number of tool results since its message.
+// rule returns the index of the rule that applies, or -1. It also returns the number of tool results after the rule's
+// message.
 func (p *prompt) rule(rules []Rule) (rule, results int) {
 	for i := len(p.turns) - 1; i >= 0; i-- {
 		t := p.turns[i]
@@ -128,7 +129,7 @@ func (c *call) id(prefix string, n int) string {
 	return id(prefix, n)
 }
 
-// id returns the ID of the response, or of its only item of a kind.
+// id returns the ID of the response. For a kind, it returns the ID of the response's only item of that kind.
 func (a *answer) id(prefix string) string {
 	if a.key != "" {
 		return prefix + a.key

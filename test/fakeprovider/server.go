@@ -26,8 +26,8 @@ import (
 	"time"
 )
 
-// Server is the provider. With AWSSecret, which must be set before the first request, it verifies Bedrock signatures.
-// Without it, it checks only their format.
+// Server is the provider. If AWSSecret is set, it verifies Bedrock signatures. Otherwise, it checks only their
+// format. AWSSecret must be set before the first request.
 type Server struct {
 	*httptest.Server
 	AWSSecret string

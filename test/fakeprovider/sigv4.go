@@ -43,7 +43,6 @@ func refuseSignature(q *request) *refusal {
 	return nil
 }
 
-// sign returns the correct signature of the request.
 func (q *request) sign(day, region, date, signedHeaders string) string {
 	scope := day + "/" + region + "/bedrock/aws4_request"
 	text := "AWS4-HMAC-SHA256\n" + date + "\n" + scope + "\n" + hexSum(q.canonical(signedHeaders))

@@ -2,10 +2,10 @@ package fakeprovider
 
 // event is one event of a stream, before framing.
 type event struct {
-	name string // the SSE event field, or an event stream's :event-type
+	name string // the SSE field "event", or :event-type in an event stream
 	data []byte // JSON, or an end marker
 	kind eventKind
-	fail bool // whether it is an event stream's exception
+	fail bool // in an event stream, the event is an exception
 }
 
 type eventKind uint8
@@ -13,7 +13,7 @@ type eventKind uint8
 const (
 	middle  eventKind = iota
 	opening           // precedes any content
-	text              // only a piece of the response's text
+	text              // the event has nothing but a piece of the response's text
 	usage             // only the usage
 	endMark           // only the end marker
 )
@@ -58,7 +58,7 @@ func (x *exchange) stream(events []event) {
 	}
 }
 
-// pause waits for Release if the behavior says so. It returns false if the client disconnected.
+// pause waits for Release if the behavior requires it. It returns false if the client disconnected.
 func (x *exchange) pause() bool {
 	if x.b.Pause {
 		x.server.hold(x.r)
@@ -66,7 +66,6 @@ func (x *exchange) pause() bool {
 	return x.r.Context().Err() == nil
 }
 
-// events sends events one by one. It returns false if the client disconnected.
 func (x *exchange) events(events []event) bool {
 	for _, e := range events {
 		if !x.event(x.frame(e)) {

@@ -14,7 +14,7 @@ const gateway = await startGateway()
 const baseURL = `${gateway.url}/v1`
 const PIECES = 2000
 const READ = 40
-const PACE_MS = 4 // between two of the provider's events; 2000 events take eight seconds
+const PACE_MS = 4 // milliseconds between two of the provider's events; 2000 events take eight seconds
 
 // Each function starts a stream that `signal` aborts, and yields pieces of text.
 const streams = {
@@ -95,8 +95,8 @@ for (const [name, stream] of Object.entries(streams)) {
         return (await gateway.usage(project, apiKey)).models[model]
       }, 10_000)
       assert.equal(requests, 1)
-      // A number is one to three tokens. The prompt is 100 tokens if Anthropic reports it at the start, and an
-      // estimate otherwise.
+      // If Anthropic reports the prompt's tokens at the start, they are 100. Otherwise, they are an estimate. A
+      // number is one to three tokens.
       const most = 100 + 3 * request.eventsSent
       assert.ok(tokens >= READ && tokens <= most, `${tokens} tokens of ${request.eventsSent} events`)
       assert.ok(cost > 0 && cost < (PIECES * 20) / 1e6, `${cost}`) // the models' output costs 20 dollars per million tokens

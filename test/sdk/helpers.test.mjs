@@ -181,7 +181,7 @@ for (const [mode, key] of [
     })
 
     // By default, toolRunner asks the server to store the conversation ("thread"), and continues without storage if
-    // the server rejects that.
+    // the server refuses.
     it("anthropic's toolRunner", async () => {
       const run = ({ city }) => `21 degrees in ${city}`
       const tools = [betaZodTool({ name: 'weather', description: 'The weather', inputSchema: City, run })]
@@ -232,7 +232,7 @@ for (const [mode, key] of [
       const request = { model, messages: say('Some JSON'), response_format: { type: 'json_object' } }
       const { data, response } = await openai.chat.completions.create(request).withResponse()
       if (mode === 'provider' && model === 'poet') {
-        // Anthropic has no JSON mode, so the parameter is dropped and a header reports this.
+        // Anthropic has no JSON mode, so the gateway drops the parameter and says so in a header.
         assert.match(response.headers.get('x-postern-dropped-params'), /response_format/)
       } else {
         assert.equal(typeof JSON.parse(data.choices[0].message.content), 'object')

@@ -268,7 +268,7 @@ test('a client disconnect aborts the upstream request within a second, and the r
   const alone = await gateway.project()
   const key = await gateway.key(alone)
   const prompt = 'count to 5000 and mind the gap'
-  await gateway.next({ kind: 'answer', delayMs: 4 }) // twenty seconds, so the provider is not done when the client disconnects
+  await gateway.next({ kind: 'answer', delayMs: 4 }) // the provider needs twenty seconds, so it is not done when the client disconnects
   const stream = await client(key).chat.completions.create({ model: 'spare', messages: say(prompt), stream: true })
   let chunks = 0
   for await (const _ of stream) if (++chunks === 50) break

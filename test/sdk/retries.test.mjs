@@ -23,7 +23,7 @@ function counter() {
   return counting
 }
 
-// One completion per SDK. Each SDK has its own model, because failures open the circuit of a model for a while.
+// One completion per SDK. Each SDK has its own model, because failures open a model's circuit for a while.
 const sdks = {
   openai: (apiKey, maxRetries, counting) => {
     const client = new OpenAI({ baseURL, apiKey, maxRetries, fetch: counting })
@@ -75,8 +75,8 @@ async function failure(promise) {
 }
 
 /**
- * Repeats a burst until it reaches the limit per second, and returns the burst's result. The window is a second of
- * the clock, so a burst across its end is legitimately within the limit.
+ * Repeats a burst until it reaches the limit per second, and returns that burst's result. The limit counts requests
+ * per second of the clock. If a burst continues into the next second, it may stay within the limit.
  */
 async function withinOneSecond(burst) {
   for (let i = 0; i < 10; i++) {

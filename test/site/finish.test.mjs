@@ -1,4 +1,5 @@
-// Checks the last step of a build, which changes pages so that a policy with hashes permits all their content.
+// Checks the last step of a build. It changes pages so that a content security policy with hashes permits everything
+// in them.
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-// Checks how Markdown that is written for a code host is converted.
+// Checks how Markdown written for a code host is converted.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { pageOf } from '../../site/markdown.mjs'

@@ -9,7 +9,7 @@ import { startSite } from './server.mjs'
 
 const MAX_FIRST_VIEW = 200_000
 const RULES = { type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] }
-const COLOR_RULES = { type: 'rule', values: ['color-contrast'] } // the only ones that depend on the theme
+const COLOR_RULES = { type: 'rule', values: ['color-contrast'] } // the only rules that depend on the theme
 
 const PAGES = [
   '',
