@@ -31,17 +31,17 @@ const (
 // CompletionParams are the parameters of a completion. Only Messages is required.
 type CompletionParams struct {
 	Messages    []Message   `json:"messages"`              // oldest first
-	Model       string      `json:"model,omitempty"`       // a model, provider/model or a tier; not together with Quality
+	Model       string      `json:"model,omitempty"`       // a model, provider/model or a tier; must be empty if Quality is set
 	Quality     Quality     `json:"quality,omitempty"`     // default QualityBalanced
 	Temperature *float64    `json:"temperature,omitempty"` // 0 to 2, default 0.7
 	MaxTokens   int         `json:"maxTokens,omitempty"`   // maximum output in tokens, default 1000
 	Mode        Mode        `json:"mode,omitempty"`        // default ModeText
 	TopP        *float64    `json:"topP,omitempty"`        // nucleus sampling, 0 to 1
-	Stop        []string    `json:"stop,omitempty"`        // stop sequences: the output ends before any of these strings
-	Seed        *int64      `json:"seed,omitempty"`        // for repeatable sampling, if the provider supports it
+	Stop        []string    `json:"stop,omitempty"`        // the output ends before any of these strings
+	Seed        *int64      `json:"seed,omitempty"`        // makes sampling repeatable, if the provider supports it
 	Reasoning   *Reasoning  `json:"reasoning,omitempty"`   // how much the model thinks
 	Tools       []Tool      `json:"tools,omitempty"`       // functions that the model may call
-	ToolChoice  *ToolChoice `json:"toolChoice,omitempty"`  // default ToolAuto; needs Tools
+	ToolChoice  *ToolChoice `json:"toolChoice,omitempty"`  // default ToolAuto; requires Tools
 
 	// ResponseSchema is the JSON Schema that the output must match. The gateway validates the output.
 	ResponseSchema json.RawMessage `json:"responseSchema,omitempty"`
@@ -90,12 +90,12 @@ type Completion struct {
 	Text         string       `json:"text"`
 	ToolCalls    []ToolCall   `json:"toolCalls"` // the tools that the model calls
 	FinishReason FinishReason `json:"finishReason"`
-	Provider     string       `json:"provider"` // mock is the built-in provider of development keys
+	Provider     string       `json:"provider"` // the provider's name; mock is the built-in provider of development keys
 	Model        string       `json:"model"`
 	CacheHit     bool         `json:"cacheHit"` // served from the gateway's cache
 	Usage        Usage        `json:"usage"`
-	Attempts     int          `json:"attempts"`  // provider calls; 0 on a cache hit
-	LatencyMs    int          `json:"latencyMs"` // time that the gateway took, in milliseconds
+	Attempts     int          `json:"attempts"`  // number of calls to providers; 0 on a cache hit
+	LatencyMs    int          `json:"latencyMs"` // time that the gateway took for the request, in milliseconds
 	Governor     *Governance  `json:"governor"`  // nil if the project does not use the Governor
 	Meta         Meta         `json:"-"`
 }
@@ -105,7 +105,7 @@ type Usage struct {
 	PromptTokens     int     `json:"promptTokens"`
 	CompletionTokens int     `json:"completionTokens"`
 	TotalTokens      int     `json:"totalTokens"`
-	CostCents        float64 `json:"costCents"` // US cents, including failed attempts that were billed; 0 on a cache hit
+	CostCents        float64 `json:"costCents"` // US cents, including failed attempts that the provider billed; 0 on a cache hit
 }
 
 // Governance has the Governor's decisions about a completion.
@@ -121,7 +121,7 @@ type Verdict struct {
 	RiskScore int      `json:"riskScore"` // 0 to 100
 }
 
-// Complete returns a completion once all of it has arrived. All errors are of the types that Error lists, most often
+// Complete returns a completion after all of it has arrived. All errors are of the types that Error lists, most often
 // a *BadRequestError, *BudgetExceededError, *RateLimitError, *BlockedByPolicyError or *InternalServerError.
 func (s AIService) Complete(ctx context.Context, params CompletionParams, opts ...CallOption) (*Completion, error) {
 	r, err := params.completion("/api/ai/complete")
@@ -135,7 +135,7 @@ func (s AIService) Complete(ctx context.Context, params CompletionParams, opts .
 	return body.whole(response.Meta), nil
 }
 
-// completionBody is a completion as the gateway sends it. Its text and its usage are required.
+// completionBody is a completion as the gateway sends it. A response without a text or a usage is invalid.
 type completionBody struct {
 	Completion
 	Text  *string `json:"text"`
@@ -157,7 +157,6 @@ func (b *completionBody) whole(meta Meta) *Completion {
 	return &b.Completion
 }
 
-// request returns a request whose body is p.
 func (p CompletionParams) request(path string) (request, error) {
 	if p.Model != "" && p.Quality != "" {
 		return request{}, misconfigured("Model", "excludes Quality: set a model or a quality")
@@ -176,7 +175,6 @@ func (p CompletionParams) completion(path string) (request, error) {
 	return r, err
 }
 
-// modelRequest returns a request for a model, without a body.
 func modelRequest(path, cacheControl string, strict bool) (request, error) {
 	r := request{method: http.MethodPost, path: path, header: http.Header{}, governed: true}
 	if cacheControl != "" {

@@ -13,12 +13,12 @@ import (
 
 const maxBodyBytes = 64 << 20
 
-// errAttemptTimeout is the cause of an attempt's canceled context. It is distinct from the deadline of the call's
-// context.
+// errAttemptTimeout is the cause of an attempt's canceled context. It distinguishes the attempt's timeout from the
+// deadline of the call's context.
 var errAttemptTimeout = errors.New("timeout")
 
-// run makes attempts until use accepts a response or the retries are used up. use receives responses with a 2xx
-// status and closes their bodies.
+// run makes attempts until use accepts a response or no retry is left. use receives only responses with a 2xx status,
+// and closes their bodies.
 func (c *call) run(use func(*Response, *responseBody) error) error {
 	for {
 		err := c.attempt(use)
@@ -59,7 +59,7 @@ func (c *call) attempt(use func(*Response, *responseBody) error) error {
 	return c.responseError(r, text)
 }
 
-// open sends the request and returns the response once its headers have arrived and the response hook has seen them.
+// open sends the request. It returns the response after the headers have arrived and the response hook has seen them.
 func (c *call) open() (*Response, *responseBody, error) {
 	ctx, cancel := context.WithCancelCause(c.ctx)
 	body := &responseBody{call: c, ctx: ctx, cancel: cancel}
@@ -114,24 +114,25 @@ func (c *call) httpRequest(ctx context.Context, header http.Header) (*http.Reque
 	return request, nil
 }
 
-// responseBody is a response body that is subject to the attempt's timeout. Its errors are those of this package.
+// responseBody is a response body whose reads are subject to the attempt's timeout. Its errors are those of this
+// package.
 type responseBody struct {
 	io.ReadCloser // nil before the response
 	call          *call
 	ctx           context.Context // of the attempt
 	cancel        context.CancelCauseFunc
 	timer         *time.Timer
-	idle          time.Duration // if positive, the timeout of each read; otherwise, the attempt's timeout applies
+	idle          time.Duration // if positive, the timeout of each read; if zero, the attempt's timeout applies
 }
 
-// timeEachRead replaces the attempt's timeout with one for each read. The time between reads does not count, because
-// the caller spends it.
+// timeEachRead replaces the attempt's timeout with a timeout for each read. The time between reads does not count,
+// because it depends on the caller.
 func (b *responseBody) timeEachRead(timeout time.Duration) {
 	b.timer.Stop()
 	b.idle = timeout
 }
 
-// timeAll replaces the timeout with one for reading the rest of the body.
+// timeAll replaces the timeout with a timeout for the rest of the body.
 func (b *responseBody) timeAll(timeout time.Duration) {
 	b.idle = 0
 	b.timer.Reset(timeout)
@@ -149,7 +150,6 @@ func (b *responseBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// all reads the whole body.
 func (b *responseBody) all(r *Response) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(b, maxBodyBytes+1))
 	if err != nil {
@@ -165,7 +165,7 @@ func (b *responseBody) all(r *Response) ([]byte, error) {
 	return text, nil
 }
 
-// Close closes the body. It also closes the connection, unless the body was read to its end.
+// Close closes the body. If the body was not read to its end, Close also closes the connection.
 func (b *responseBody) Close() (err error) {
 	if b.ReadCloser != nil {
 		err = b.ReadCloser.Close()
@@ -175,8 +175,8 @@ func (b *responseBody) Close() (err error) {
 	return err
 }
 
-// interrupted returns the error if the call was aborted or the attempt timed out, and otherwise nil. slow names what
-// the attempt is waiting for. It is empty for the gateway.
+// interrupted returns an error if the call was aborted or the attempt timed out. Otherwise, it returns nil. slow
+// names the function that the attempt is waiting for. It is empty if the attempt is waiting for the gateway.
 func (b *responseBody) interrupted(slow string) error {
 	switch {
 	case b.call.ctx.Err() != nil:
@@ -193,7 +193,7 @@ func (b *responseBody) interrupted(slow string) error {
 func (b *responseBody) failure(err error) error {
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
-		err = wrapped.Err // leaves out the URL, which contains IDs
+		err = wrapped.Err // the URL contains IDs, so leave it out
 	}
 	if ended := b.interrupted(""); ended != nil {
 		return ended
@@ -206,7 +206,8 @@ func (b *responseBody) failure(err error) error {
 	return connection
 }
 
-// connectionError returns an error that names the gateway's address, without the base URL's path and the query.
+// connectionError returns an error that names the gateway's address. It contains neither the base URL's path nor the
+// query.
 func (c *call) connectionError(cause error) *APIConnectionError {
 	return &APIConnectionError{Cause: cause, call: c.request.method + " " + c.request.path, origin: c.client.base.Scheme + "://" + c.client.base.Host}
 }
@@ -215,14 +216,13 @@ func invalid(r *Response, problem string) error {
 	return &InvalidResponseError{StatusCode: r.StatusCode, RequestID: r.Meta.RequestID, Problem: problem}
 }
 
-// failureFields are the fields of a log record about a failed call.
 type failureFields struct {
 	status    int // 0 without a response
 	code      string
 	requestID string
 }
 
-// Codes of failures that are the caller's responsibility and are not logged.
+// Codes of failures that the caller causes. They are not logged.
 const (
 	codeAborted   = "aborted"
 	codeArguments = "arguments"

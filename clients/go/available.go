@@ -4,12 +4,12 @@ import "context"
 
 // AvailableModel is a model or a tier that a key may use.
 type AvailableModel struct {
-	ID      string `json:"id"`       // for CompletionParams.Model
-	OwnedBy string `json:"owned_by"` // the provider; postern for a tier
+	ID      string `json:"id"`       // a value for CompletionParams.Model
+	OwnedBy string `json:"owned_by"` // the provider's name, or postern for a tier
 }
 
-// Available returns the models and tiers that the client's key may use, in the gateway's order. Any kind of key
-// works, if it has the "models" permission.
+// Available returns the models and tiers that the client's key may use, in the gateway's order. Any kind of key with
+// the "models" permission works.
 func (s ModelService) Available(ctx context.Context, opts ...CallOption) ([]AvailableModel, error) {
 	body, _, err := fetch[availableBody](ctx, s.client, get("/v1/models", nil), opts)
 	if err != nil {

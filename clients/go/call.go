@@ -10,28 +10,26 @@ import (
 	"strings"
 )
 
-// request is what a method sends. It is the same in each attempt.
 type request struct {
 	method     string
 	path       string // after the base URL, with IDs encoded
 	query      url.Values
 	body       []byte // JSON; nil for none
 	header     http.Header
-	completion bool // may have an idempotency key
-	governed   bool // may have the Governor's header
+	completion bool // the call may have an idempotency key
+	governed   bool // the call may have the Governor's header
 	change     bool // must not be made twice
-	keyed      bool // may have the call's own idempotency key, and may be repeated if it has one
+	keyed      bool // the call may have its own idempotency key, which makes it repeatable
 }
 
-// callSettings are the options of a call. The fields of shared are complete once the client's settings have been
-// merged in.
+// callSettings are the options of a call. After the client's settings have been merged in, all fields of shared are
+// set.
 type callSettings struct {
 	shared
 	idempotencyKey *string
 	response       *Response
 }
 
-// call is one call of a method: one or more attempts at a request.
 type call struct {
 	ctx      context.Context
 	client   *Client
@@ -42,7 +40,6 @@ type call struct {
 	attempts int         // so far
 }
 
-// newCall returns a call, or a *ConfigurationError.
 func (c *Client) newCall(ctx context.Context, r request, opts []CallOption) (*call, error) {
 	if err := c.check(ctx); err != nil {
 		return nil, err
@@ -66,7 +63,7 @@ func (c *Client) newCall(ctx context.Context, r request, opts []CallOption) (*ca
 	return &call{ctx: ctx, client: c, request: r, settings: s, header: header}, nil
 }
 
-// check returns an error for a client that New did not make, and for a nil context.
+// check returns an error if the client was not made by New, or if the context is nil.
 func (c *Client) check(ctx context.Context) error {
 	if c == nil || c.internals == nil {
 		return misconfigured("client", "is empty: use New")
@@ -95,7 +92,6 @@ func (c *Client) header(r request, s callSettings) (http.Header, error) {
 	return merged(h, c.defaults().header, r.header, s.header), err
 }
 
-// idempotency returns the call's idempotency key, or "" if there is none.
 func (s callSettings) idempotency() (string, error) {
 	switch key := s.idempotencyKey; {
 	case key != nil && (*key == "" || len(*key) > 255 || !isPrintable(*key)):
@@ -123,7 +119,7 @@ func (g Governor) header() string {
 // newUUID returns a random UUID (RFC 9562, version 4).
 func newUUID() string {
 	var b [16]byte
-	_, _ = rand.Read(b[:]) // crashes the program if the system has no random numbers
+	_, _ = rand.Read(b[:]) // if the system has no random numbers, the program crashes
 	b[6] = b[6]&0x0f | 0x40
 	b[8] = b[8]&0x3f | 0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
@@ -133,8 +129,8 @@ func newUUID() string {
 // another (RFC 9110, section 7.6.1).
 const transportHeaders = " connection content-length expect host keep-alive te trailer transfer-encoding upgrade "
 
-// checkHeader rejects headers that carry credentials or cannot be sent. setting names the setting that they come
-// from.
+// checkHeader returns an error for a header that carries credentials or cannot be sent. setting is the name of the
+// header's setting, for the error.
 func checkHeader(setting string, h http.Header) error {
 	for name, values := range h {
 		lower := strings.ToLower(name)
@@ -162,7 +158,6 @@ func isHeaderValue(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
-// pathOf returns prefix, an encoded ID and suffix.
 func pathOf(prefix, id, suffix string) (string, error) {
 	// Servers and proxies resolve dot segments, even encoded ones.
 	if id == "" || id == "." || id == ".." {

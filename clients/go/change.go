@@ -22,7 +22,6 @@ func (m members) given() members {
 // null is the JSON value that clears a field.
 var null = json.RawMessage("null")
 
-// present returns value, or nil if it is zero.
 func present[T comparable](value T) any {
 	var zero T
 	if value == zero {
@@ -44,7 +43,7 @@ func changed[T comparable](value *T) any {
 	return *value
 }
 
-// changedTime is changed for times.
+// changedTime is like changed, for times.
 func changedTime(value *time.Time) any {
 	if value == nil {
 		return nil
@@ -60,7 +59,6 @@ func listed(items []string) any {
 	return items
 }
 
-// send makes a call that changes the object with the given ID.
 func send[T any](ctx context.Context, c *Client, method, prefix, id, suffix string, change any, opts []CallOption) (*T, error) {
 	path, err := pathOf(prefix, id, suffix)
 	if err != nil {

@@ -25,17 +25,17 @@ type DoneEvent struct {
 	Model        string       `json:"model"`
 	CacheHit     bool         `json:"cacheHit"`
 	Usage        Usage        `json:"usage"`
-	Attempts     int          `json:"attempts"`  // provider calls; 0 on a cache hit
-	LatencyMs    int          `json:"latencyMs"` // time that the gateway took, in milliseconds
+	Attempts     int          `json:"attempts"`  // number of calls to providers; 0 on a cache hit
+	LatencyMs    int          `json:"latencyMs"` // time that the gateway took for the request, in milliseconds
 	Governor     *Governance  `json:"governor"`
 }
 
 func (DeltaEvent) event() {}
 func (DoneEvent) event()  {}
 
-// ChatStream is a completion that arrives in parts. Read it with Events, or all at once with Text, Usage or Final.
-// Close it if you do not read it to the end. Several goroutines must not use it at the same time. To stop it from
-// another goroutine, cancel the context that it was started with.
+// ChatStream is a completion that arrives in parts. Read it with Events, or all at once with Text, Usage or Final. If
+// you do not read it to the end, close it. Only one goroutine may use it at a time. To stop it from another
+// goroutine, cancel the context that you passed to Chat.
 type ChatStream struct {
 	call   hidden[*call]
 	meta   Meta
@@ -44,19 +44,19 @@ type ChatStream struct {
 	text   strings.Builder
 	calls  toolCalls
 	done   *DoneEvent
-	err    error // the result of next once the stream has ended (errEnd if it is complete); nil until then
+	err    error // the result of next after the end of the stream (errEnd if it is complete); nil before
 	ranged bool  // Events was ranged over
 }
 
-// errEnd ends a complete stream. Unlike io.EOF, it cannot be the error of a hook or a connection.
+// errEnd ends a complete stream. It is not io.EOF, because a hook or a connection may return io.EOF.
 var errEnd = errors.New("end of the stream")
 
-// eventSource returns a stream's events, and then errEnd or an error.
+// eventSource returns a stream's events one by one. The error after the last one is errEnd if the stream is complete.
 type eventSource interface{ next() (Event, error) }
 
-// Chat starts a completion as a stream. It returns once the response's headers have arrived, and retries only until
-// then. If it fails, the stream's methods return the error. The errors are those of Complete, and a *StreamError if
-// the stream fails later.
+// Chat starts a completion as a stream. It returns after the response's headers have arrived, and retries only until
+// then. If it fails, the stream's methods return the error. The errors are those of Complete. If the stream fails
+// after its headers have arrived, the error is a *StreamError.
 func (s AIService) Chat(ctx context.Context, params CompletionParams, opts ...CallOption) *ChatStream {
 	stream := &ChatStream{calls: toolCalls{}}
 	r, err := params.completion("/api/ai/chat")
@@ -73,7 +73,6 @@ func (s AIService) Chat(ctx context.Context, params CompletionParams, opts ...Ca
 	return stream
 }
 
-// open takes over a response.
 func (s *ChatStream) open(r *Response, body *responseBody) error {
 	s.meta, s.body = r.Meta, body
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("content-type"))
@@ -95,7 +94,7 @@ func (s *ChatStream) open(r *Response, body *responseBody) error {
 	return nil
 }
 
-// next returns the next event, errEnd at the end, or an error.
+// next returns the next event or an error. The error at the end is errEnd.
 func (s *ChatStream) next() (Event, error) {
 	if s.err != nil {
 		return nil, s.err
@@ -139,8 +138,9 @@ func (s *ChatStream) end(err error) {
 	s.body.Close()
 }
 
-// Events yields the stream's events once: deltas and tool calls, then one DoneEvent. An error comes last. Leaving the
-// loop early closes the stream. If the stream was read before, Events yields only a *ConfigurationError.
+// Events yields the deltas and tool calls, then one DoneEvent. If the stream fails, Events yields the error last. If
+// you leave the loop early, the stream is closed. Range over Events only once, and only if nothing else has read the
+// stream to its end. Otherwise, Events yields only a *ConfigurationError.
 //
 //	for event, err := range stream.Events() {
 //		if err != nil {
@@ -170,7 +170,8 @@ func (s *ChatStream) Events() iter.Seq2[Event, error] {
 	}
 }
 
-// Text reads the stream to its end and returns its entire text, including the text of events that were read before.
+// Text reads the stream to its end. It returns the entire text, including the text of events that you have already
+// read.
 func (s *ChatStream) Text() (string, error) {
 	for {
 		switch _, err := s.next(); err {
@@ -214,11 +215,11 @@ func (s *ChatStream) Format(state fmt.State, _ rune) {
 	_, _ = io.WriteString(state, "postern.ChatStream("+requestID+")")
 }
 
-// Meta returns the metadata from the response's headers. It is zero if the stream did not start.
+// Meta returns the metadata from the response's headers. If the stream did not start, the metadata is zero.
 func (s *ChatStream) Meta() Meta { return s.meta }
 
-// Close ends the request if it is still in progress. It always returns nil. If the DoneEvent has not been read yet,
-// Text, Usage and Final return an *APIAbortedError from now on.
+// Close ends the request if it is still in progress. It always returns nil. If you close a stream before its
+// DoneEvent was read, Text, Usage and Final return an *APIAbortedError.
 func (s *ChatStream) Close() error {
 	switch {
 	case s.err != nil:

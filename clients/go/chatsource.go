@@ -7,28 +7,27 @@ import (
 	"time"
 )
 
-// drainTimeout limits how long the response may take to end after its stream has ended. A connection is reused only if
-// its response was read to the end.
+// drainTimeout limits the time between the end of a stream and the end of its response. A connection is reused only
+// if its response was read to the end.
 const (
 	drainTimeout  = 100 * time.Millisecond
 	maxDrainBytes = 4096
 )
 
-// Codes of stream errors that the client itself creates. The others come from the gateway.
+// Codes of stream errors that the client creates. All other codes come from the gateway.
 const (
 	codeIncomplete   = "incomplete_stream"
 	codeLost         = "connection_lost"
 	codeIdle         = "idle_timeout"
 	codeInvalidEvent = "invalid_event"
 	codeTooLarge     = "event_too_large"
-	codeStream       = "stream_error" // for an error event without a code
+	codeStream       = "stream_error" // an error event without a code
 )
 
-// eventStream reads events from a response that consists of server-sent events.
 type eventStream struct {
 	body   *responseBody
 	reader *eventReader
-	done   bool // the done event was read, so the stream is complete and failures no longer matter
+	done   bool // the done event was read, so the stream is complete and later failures do not matter
 }
 
 func newEventStream(body *responseBody) *eventStream {
@@ -82,7 +81,8 @@ func streamFailure(err error) error {
 	return &StreamError{Code: codeLost, Message: "the connection was lost", Cause: err}
 }
 
-// newEvent parses an event. Both results are nil for a delta without text, and for a type that this version does not know.
+// newEvent parses an event. If the event is a delta without text, or of a type that this version does not know, both
+// results are nil.
 func newEvent(data []byte) (Event, error) {
 	var header struct {
 		Type string `json:"type"`
@@ -130,7 +130,7 @@ func errorEvent(data []byte) error {
 	return &StreamError{Message: e.Error, Code: e.Code, RequestID: e.RequestID, Findings: e.Findings}
 }
 
-// wholeCompletion returns a non-streaming completion as events.
+// wholeCompletion returns the events for a non-streaming completion.
 type wholeCompletion struct{ events []Event }
 
 func newWholeCompletion(c *Completion) *wholeCompletion {

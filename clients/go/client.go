@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// Client calls a Postern gateway with one API key. Its methods are grouped by subject. It is safe for concurrent use
-// by multiple goroutines and reuses connections, so create one with New and keep it. The calls of a zero Client fail
-// with a *ConfigurationError.
+// Client calls a Postern gateway with one API key. Its methods are grouped by subject. Several goroutines may use it
+// at the same time. It reuses connections, so create one with New and keep it. The calls of a Client that New did not
+// create fail with a *ConfigurationError.
 type Client struct {
 	AI         AIService         // completions, streamed or not
 	Usage      UsageService      // usage and budget of the key's project
@@ -27,7 +27,6 @@ type Client struct {
 	*internals
 }
 
-// internals is the state that the calls of a client share.
 type internals struct {
 	key      hidden[keySource]
 	base     *url.URL
@@ -35,21 +34,22 @@ type internals struct {
 	log      logger
 	defaults hidden[shared] // every field is set
 	hooks    hooks
-	pausing  atomic.Int64 // number of calls in a pause that the gateway asked for
+	pausing  atomic.Int64 // number of calls that are in a pause because the gateway asked for it
 
 	mu      sync.Mutex
-	project string // the key's project, known once a report has needed it
+	project string // the key's project, after a usage report has asked for it
 
-	// Tests replace these.
+	// Tests replace these functions.
 	sleep  func(context.Context, time.Duration)
 	random func() float64
 	now    func() time.Time
 	drain  time.Duration
 }
 
-// New returns a client with the settings in opts. A setting without an option comes from its environment variable
-// (POSTERN_API_KEY, POSTERN_BASE_URL, POSTERN_ENVIRONMENT and so on; see each option) or has its default. Only the
-// key is required, plus the base URL for production keys. The error is a *ConfigurationError. New sends no request.
+// New returns a client with the settings in opts. If there is no option for a setting, its environment variable
+// applies, such as POSTERN_API_KEY or POSTERN_BASE_URL (see each option). If there is no variable either, the setting
+// has its default. The key is required. For production keys, the base URL is required too. The error is a
+// *ConfigurationError. New sends no request.
 func New(opts ...Option) (*Client, error) {
 	s := settings{variable: environmentVariable}
 	for _, o := range opts {

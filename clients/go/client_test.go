@@ -49,7 +49,7 @@ func TestConcurrentUse(t *testing.T) {
 	group.Wait()
 }
 
-// TestBodiesAreClosed relies on newFake, which counts open bodies.
+// TestBodiesAreClosed has no checks of its own, because newFake counts open bodies.
 func TestBodiesAreClosed(t *testing.T) {
 	ctx := context.Background()
 	for name, c := range map[string]struct {
@@ -128,7 +128,7 @@ func TestStreamThatDoesNotEnd(t *testing.T) {
 
 // hang does not respond until the client disconnects.
 func hang(_ http.ResponseWriter, r *http.Request) {
-	_, _ = io.Copy(io.Discard, r.Body) // otherwise the server does not notice the disconnect
+	_, _ = io.Copy(io.Discard, r.Body) // so that the server notices the disconnect
 	<-r.Context().Done()
 }
 
@@ -297,7 +297,7 @@ func TestLogHandlers(t *testing.T) {
 			w.Header().Set("x-postern-dropped-params", "temperature, seed")
 			answer(w, 200, okCompletion)
 		}, WithLogging(Logging{Handler: handler}))
-		for range 2 { // the second warning is the same, so it is not logged
+		for range 2 { // the second warning equals the first, so it is not logged
 			if _, err := client.AI.Complete(context.Background(), hello); err != nil {
 				t.Fatal(err)
 			}

@@ -20,7 +20,7 @@ type ComplianceSummary struct {
 	Retention   ComplianceRetention  `json:"retention"`
 	Chains      []Chain              `json:"chains"`
 	Signing     Signing              `json:"signing"`
-	Samples     []string             `json:"samples"` // kinds of exported records that are only samples
+	Samples     []string             `json:"samples"` // the kinds of records of which an export has only a sample
 }
 
 // ComplianceProject is the key's project.
@@ -40,7 +40,7 @@ type ComplianceGovernor struct {
 	PolicyVersion        int          `json:"policyVersion"`        // 0 without a policy
 	Unchecked            string       `json:"unchecked"`            // allow or block
 	Input                ActionCounts `json:"input"`
-	System               ActionCounts `json:"system,omitzero"` // for system messages and tool definitions
+	System               ActionCounts `json:"system,omitzero"` // rules for system messages and tool definitions
 	Output               ActionCounts `json:"output"`
 	Exemptions           int          `json:"exemptions,omitzero"`           // number of exempted values and patterns
 	ExemptAgentAddresses bool         `json:"exemptAgentAddresses,omitzero"` // whether the addresses of coding agents are exempted
@@ -113,10 +113,10 @@ type Checkpoint struct {
 	Signature string    `json:"signature"` // Ed25519, base64
 }
 
-// Signing has the keys with which the deployment signs.
+// Signing has the deployment's public keys.
 type Signing struct {
 	Configured bool        `json:"configured"`
-	PublicKeys []PublicKey `json:"publicKeys"` // the one in use comes first
+	PublicKeys []PublicKey `json:"publicKeys"` // the key in use comes first
 }
 
 // PublicKey verifies signatures.
@@ -125,8 +125,8 @@ type PublicKey struct {
 	PublicKey string `json:"publicKey"` // Ed25519, 32 bytes in base64
 }
 
-// Summary describes the Governor's checks, how the models in use compare with the registry, the open violations, and
-// the state of the project's chains.
+// Summary describes the Governor's checks, the open violations and the state of the project's chains. It also
+// compares the models in use with the registry.
 func (s ComplianceService) Summary(ctx context.Context, opts ...CallOption) (*ComplianceSummary, error) {
 	summary, _, err := fetch[ComplianceSummary](ctx, s.client, get("/api/compliance/summary", nil), opts)
 	return summary, err

@@ -13,15 +13,16 @@ import (
 
 const page = "../../docs/clients/go.md"
 
-// block is a code block of the documentation. kind is its language and the words after it: go, go project, go webhook, sh,
-// or empty for an output.
+// block is a code block of the documentation. kind is the text after the opening fence: go, go project, go webhook,
+// sh, or nothing for an output.
 type block struct {
 	kind, code string
 	section    string // its heading
-	output     string // the content of the next block, if that block shows an output
+	output     string // if the next block shows an output, its content
 }
 
-// codeBlocks returns the blocks of a page without their indentation. An output becomes part of the block before it.
+// codeBlocks returns the blocks of a page without their indentation. A block that shows an output is added to the
+// block before it.
 func codeBlocks(t *testing.T, file string) []block {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -50,8 +51,8 @@ func codeBlocks(t *testing.T, file string) []block {
 	return blocks
 }
 
-// shows reports whether output matches the one on the page, where … matches anything. The model's name may differ,
-// because the tests' catalog has different models from the demo's.
+// shows reports whether output matches the output on the page, where … stands for any text. The model's name may
+// differ, because the demo's catalog and the tests' catalog have different models.
 func (b block) shows(output string) bool {
 	pattern := strings.NewReplacer("…", ".*", "gpt-4\\.1-mini", "\\S+").Replace(regexp.QuoteMeta(b.output))
 	return regexp.MustCompile("(?s)^" + pattern + "$").MatchString(output)
@@ -86,7 +87,7 @@ func readDocumentation(t *testing.T) (d documentation) {
 	return d
 }
 
-// fragmentProgram runs one code block of the documentation that is not a complete program.
+// fragmentProgram runs one code block that is not a complete program.
 const fragmentProgram = `package main
 
 import (
@@ -118,7 +119,7 @@ func main() {
 }
 `
 
-// newFragments builds a program that takes the number of a block as its argument and runs that block.
+// newFragments builds a program that runs the block whose number is its argument.
 func newFragments(t *testing.T, blocks []block) program {
 	var cases strings.Builder
 	for i, b := range blocks {
@@ -161,8 +162,8 @@ func runCommands(t *testing.T, d documentation, p program) {
 	}
 }
 
-// quickStartScript returns the commands of the quick start in order, except `make dev`, which the test's gateway
-// replaces. They run in folders that contain only the package and the files that `make dev` writes.
+// quickStartScript returns the commands of the quick start in order. It leaves out `make dev`, because the test has
+// its own gateway. The commands run in folders that contain only the package and the files that `make dev` writes.
 func quickStartScript(t *testing.T, blocks []block) string {
 	kinds, script := []string{}, "cd \"$REPOSITORY\"\n"
 	for _, b := range blocks {

@@ -6,7 +6,7 @@ import "context"
 type EmbedParams struct {
 	Model      string   `json:"model"`                // an embedding model, or provider/model
 	Input      []string `json:"input"`                // up to 2048 texts
-	Dimensions int      `json:"dimensions,omitempty"` // length of each vector, if the model supports other lengths
+	Dimensions int      `json:"dimensions,omitempty"` // length of each vector, if the model offers several lengths
 
 	CacheControl string `json:"-"` // as in CompletionParams
 	Strict       bool   `json:"-"` // as in CompletionParams
@@ -19,8 +19,8 @@ type Embedding struct {
 	Model      string      `json:"model"`
 	CacheHit   bool        `json:"cacheHit"` // served from the gateway's cache
 	Usage      Usage       `json:"usage"`
-	Attempts   int         `json:"attempts"`  // provider calls; 0 on a cache hit
-	LatencyMs  int         `json:"latencyMs"` // time that the gateway took, in milliseconds
+	Attempts   int         `json:"attempts"`  // number of calls to providers; 0 on a cache hit
+	LatencyMs  int         `json:"latencyMs"` // time that the gateway took for the request, in milliseconds
 	Governor   *Governance `json:"governor"`  // nil if the project does not use the Governor
 	Meta       Meta        `json:"-"`
 }
@@ -42,7 +42,6 @@ func (s AIService) Embed(ctx context.Context, params EmbedParams, opts ...CallOp
 	return &body.Embedding, nil
 }
 
-// embeddingBody is a response that must contain the vectors.
 type embeddingBody struct{ Embedding }
 
 func (b *embeddingBody) missing() string {

@@ -10,17 +10,17 @@ import (
 	"strings"
 )
 
-// Get calls an endpoint that has no method of its own and parses its JSON into out. As in encoding/json, out is a
-// pointer. If it is nil, the response is ignored. path begins with one slash and is sent unchanged after the base
-// URL. It has no query; use WithQuery for that. Status 204 counts as null. A response that is not JSON or does not
-// fit out is an *InvalidResponseError. Retries, logs and all other errors are the same as for other reads.
+// Get calls an endpoint that has no method in this package, and parses its JSON into out, a pointer. If out is nil,
+// the response is ignored. path begins with one slash and is sent unchanged after the base URL. It must not contain a
+// query; use WithQuery. A response with status 204 counts as null. A response that is not JSON or does not fit out is
+// an *InvalidResponseError. Retries, logs and all other errors are the same as for other reads.
 func (c *Client) Get(ctx context.Context, path string, out any, opts ...CallOption) error {
 	return c.endpoint(ctx, request{method: http.MethodGet, path: path}, out, opts)
 }
 
 // Post sends body as JSON and otherwise works like Get. If body is nil, no body is sent. A json.RawMessage is sent
-// unchanged. A call is not repeated after a lost connection or a server error, because its change may have been made.
-// With WithIdempotencyKey, it is repeated. The endpoint must then support idempotency keys.
+// unchanged. After a lost connection or a server error, the call is not repeated, because the gateway may have made
+// the change. If the endpoint supports idempotency keys, use WithIdempotencyKey. The call is then repeated.
 func (c *Client) Post(ctx context.Context, path string, body, out any, opts ...CallOption) error {
 	r := request{method: http.MethodPost, path: path, governed: true, change: true, keyed: true}
 	if body != nil {
@@ -54,7 +54,6 @@ func (c *Client) endpoint(ctx context.Context, r request, out any, opts []CallOp
 	return err
 }
 
-// pathProblem describes the problem of an endpoint's path, or returns "".
 func pathProblem(path string) string {
 	decoded, err := url.PathUnescape(path)
 	switch {
@@ -64,7 +63,7 @@ func pathProblem(path string) string {
 		return "must be of ASCII characters without spaces, ?, # and \\: percent-encode them, and use WithQuery for a query"
 	case err != nil:
 		return "has a malformed percent-encoding"
-	case slices.ContainsFunc(strings.FieldsFunc(decoded, isSlash), isDots): // servers and proxies resolve them, even if they are encoded
+	case slices.ContainsFunc(strings.FieldsFunc(decoded, isSlash), isDots): // servers and proxies resolve even encoded dot segments
 		return "must not have . and .. as segments"
 	}
 	return ""

@@ -81,7 +81,7 @@ func TestPostBodies(t *testing.T) {
 	}
 }
 
-// TestIdempotencyOfPost checks that only the call's own key makes it repeatable.
+// TestIdempotencyOfPost checks that only an idempotency key of the call itself makes the call repeatable.
 func TestIdempotencyOfPost(t *testing.T) {
 	for name, c := range map[string]struct {
 		option CallOption
@@ -116,7 +116,7 @@ func TestInvalidIdempotencyKeyOfPost(t *testing.T) {
 	}
 }
 
-// paths maps paths of endpoints to whether they are accepted and sent.
+// paths says for each path of an endpoint whether it is accepted and sent.
 var paths = map[string]bool{
 	"/":                    true,
 	"/v1/models":           true,

@@ -31,8 +31,8 @@ import (
 //	  *RateLimitError          429
 //	  *InternalServerError     500 and above
 //
-// An error wraps the one that it is indented under, so errors.As finds a *BudgetExceededError as an *APIError too. No
-// error contains a key or the content of a request. The error of a hook is returned unchanged.
+// In this list, each error wraps the error that it is indented under. So errors.As also finds a *BudgetExceededError
+// as an *APIError. No error contains a key or the content of a request. The error of a hook is returned unchanged.
 type Error interface {
 	error
 	posternError()
@@ -55,7 +55,7 @@ type APIConnectionError struct {
 
 	call   string // method and path, such as "POST /api/ai/chat"
 	origin string // the gateway's address, such as http://127.0.0.1:8787
-	slow   string // the caller's function that took too long; empty if it was the gateway
+	slow   string // name of the caller's function that took too long; empty if the gateway took too long
 }
 
 func (e *APIConnectionError) Error() string {
@@ -66,8 +66,8 @@ func (e *APIConnectionError) posternError() {}
 // Unwrap returns the cause.
 func (e *APIConnectionError) Unwrap() error { return e.Cause }
 
-// APITimeoutError reports that the last attempt took longer than its timeout (see WithTimeout). It is distinct from
-// context.DeadlineExceeded, which means that the time for the whole call is over.
+// APITimeoutError reports that the last attempt took longer than its timeout (see WithTimeout). It is not
+// context.DeadlineExceeded, which means that the whole call took too long.
 type APITimeoutError struct {
 	*APIConnectionError
 	Duration time.Duration // the timeout
@@ -86,8 +86,8 @@ func (e *APITimeoutError) Timeout() bool { return true }
 // Unwrap returns the error as an *APIConnectionError.
 func (e *APITimeoutError) Unwrap() error { return e.APIConnectionError }
 
-// APIAbortedError reports that the call's context was canceled or its deadline passed. errors.Is finds the context's
-// error, context.Canceled or context.DeadlineExceeded, and its cause.
+// APIAbortedError reports that the call's context was canceled or that its deadline passed. errors.Is finds the
+// context's error (context.Canceled or context.DeadlineExceeded) and the context's cause.
 type APIAbortedError struct {
 	Err   error // of the context
 	Cause error // context.Cause of the context
@@ -103,8 +103,7 @@ func (e *APIAbortedError) posternError() {}
 // Unwrap returns the context's error and its cause.
 func (e *APIAbortedError) Unwrap() []error { return []error{e.Err, e.Cause} }
 
-// InvalidResponseError reports a response that does not have the documented form, for example one from a proxy in
-// between.
+// InvalidResponseError reports a response without the documented form, for example a response from a proxy.
 type InvalidResponseError struct {
 	StatusCode int
 	RequestID  string // empty if the response has none
@@ -119,9 +118,9 @@ func (e *InvalidResponseError) posternError() {}
 // StreamError reports that a stream failed after it started. Its cost is in the usage report.
 type StreamError struct {
 	Message   string
-	Code      string    // for example provider_error or blocked_by_policy; incomplete_stream if it ended early
+	Code      string    // for example provider_error or blocked_by_policy; incomplete_stream if the stream ended early
 	RequestID string    // empty if unknown
-	Findings  []Finding // the Governor's findings, for blocked_by_policy
+	Findings  []Finding // for blocked_by_policy: the Governor's findings
 	Text      string    `json:"-"` // the text before the error; not in logs, because it may be confidential
 	Cause     error     // an *APIConnectionError or *APITimeoutError if the connection failed; otherwise nil
 }
@@ -164,16 +163,16 @@ func (e *OutputValidationError) Unwrap() error { return e.Cause }
 type APIError struct {
 	StatusCode int
 	Code       string      // for example budget_exceeded; empty if the response is not from the gateway
-	Message    string      // the gateway's own text, or "HTTP" and the status; Error adds the first problem
+	Message    string      // the gateway's text, or "HTTP" and the status; Error adds the first problem
 	RequestID  string      // as in the gateway's log; empty if unknown
 	Details    []Detail    // the problems of the request
-	Findings   []Finding   // the Governor's findings, for blocked_by_policy
+	Findings   []Finding   // for blocked_by_policy: the Governor's findings
 	Attempts   *Attempts   // requests to providers; nil if none were sent
-	ResetsAt   time.Time   // when the limit or budget that refused the call resets; zero for other errors
+	ResetsAt   time.Time   // time at which the exceeded limit or budget resets; zero for other errors
 	Header     http.Header // of the response
 
-	// The method Error uses these fields.
-	address string // address of a response that is not from the API
+	// The method Error also uses these fields.
+	address string // the URL, if the response is not from the API
 	hint    string // suggests what may be wrong with the base URL or the key
 }
 

@@ -82,8 +82,8 @@ const (
 	codeForbidden = "insufficient_permissions"
 )
 
-// responseError returns the error for a response with an error status. If the Governor's settings are enabled, a
-// request that the policy blocks is a *BlockedByPolicyError.
+// responseError returns the error for a response with an error status. A request that the policy blocks is a
+// *BlockedByPolicyError if the Governor's settings are enabled.
 func (c *call) responseError(r *Response, body []byte) error {
 	e, ours := newAPIError(r, body)
 	switch {
@@ -124,9 +124,9 @@ func (e *APIError) special(governed bool, now time.Time) error {
 	return e
 }
 
-// newAPIError reads {"error", "code", "requestId", "details", "findings", "resetsAt"}. It returns false for bodies
-// that are not from the gateway, such as a proxy's page. Their message is "HTTP" and the status. A field of another
-// type counts as absent.
+// newAPIError reads {"error", "code", "requestId", "details", "findings", "resetsAt"}. A field of another type counts
+// as absent. If the body is not from the gateway, such as a proxy's page, the error's message is "HTTP" and the
+// status, and the second result is false.
 func newAPIError(r *Response, body []byte) (*APIError, bool) {
 	e := &APIError{
 		StatusCode: r.StatusCode,
@@ -150,8 +150,8 @@ func newAPIError(r *Response, body []byte) (*APIError, bool) {
 }
 
 // faultOf returns the fields of an error. Errors under /v1 have the formats of OpenAI and Anthropic, with the
-// gateway's request_id added: {"error": {"message", "code", "param"}, "request_id"}. Their message includes the first
-// problem or finding.
+// gateway's request_id added: {"error": {"message", "code", "param"}, "request_id"}. Their message already includes
+// the first problem or finding.
 func faultOf(body []byte) map[string]json.RawMessage {
 	var fault map[string]json.RawMessage
 	_ = json.Unmarshal(body, &fault)

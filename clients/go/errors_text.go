@@ -19,8 +19,8 @@ func (e *APIError) Error() string {
 	return fmt.Sprintf("postern: %s%s%s%s", e.Message, e.problem(), e.hint, known(strconv.Itoa(e.StatusCode), e.Code, e.RequestID))
 }
 
-// problem returns the first problem of the request, or else the first finding, after a colon. It also says how many
-// more there are.
+// problem returns a colon and the first problem of the request. If there is none, it returns the first finding. It
+// also says how many more there are.
 func (e *APIError) problem() string {
 	var problems, findings []string
 	for _, d := range e.Details {
@@ -47,7 +47,6 @@ func (f Finding) text() string {
 	return joined(f.Path, " contains ", f.Rule) + known(string(f.Severity))
 }
 
-// known returns the non-empty strings, in parentheses.
 func known(texts ...string) string {
 	texts = slices.DeleteFunc(texts, func(text string) bool { return text == "" })
 	if len(texts) == 0 {
@@ -56,7 +55,7 @@ func known(texts ...string) string {
 	return " (" + strings.Join(texts, ", ") + ")"
 }
 
-// more says how many items follow the first of n.
+// more says how many of n items follow the first.
 func more(n int) string {
 	if n < 2 {
 		return ""
@@ -64,7 +63,6 @@ func more(n int) string {
 	return fmt.Sprintf(" (and %d more)", n-1)
 }
 
-// joined returns two strings with a separator between them, or only the non-empty one.
 func joined(a, separator, b string) string {
 	if a == "" || b == "" {
 		return a + b
@@ -72,7 +70,6 @@ func joined(a, separator, b string) string {
 	return a + separator + b
 }
 
-// suffixed returns text after a separator, or "" if text is empty.
 func suffixed(separator, text string) string {
 	if text == "" {
 		return ""
@@ -80,7 +77,7 @@ func suffixed(separator, text string) string {
 	return separator + text
 }
 
-// namePage adds the address to the error for an HTML page with a success status, such as a sign-in page.
+// namePage adds the address to an error about an HTML page with a success status, such as a sign-in page.
 func (c *call) namePage(err error, r *Response) error {
 	var wrong *InvalidResponseError
 	if errors.As(err, &wrong) && isPage(r) {
@@ -91,8 +88,8 @@ func (c *call) namePage(err error, r *Response) error {
 
 func isPage(r *Response) bool { return strings.HasPrefix(r.Header.Get("content-type"), "text/html") }
 
-// baseHint returns a question about a base URL that ends in one of the gateway's paths. It returns "" unless the
-// response is a 404 or an HTML page.
+// baseHint returns a question about the base URL if the response is a 404 or an HTML page, and if the base URL ends
+// in one of the gateway's paths. Otherwise, it returns "".
 func (c *call) baseHint(r *Response) string {
 	if r.StatusCode != http.StatusNotFound && !isPage(r) {
 		return ""
@@ -105,7 +102,7 @@ func (c *call) baseHint(r *Response) string {
 	return ""
 }
 
-// keyHint says which kind of key the call needs, or returns "" if the client has that kind.
+// keyHint says which kind of key the call needs. If the client has a key of that kind, it returns "".
 func (c *call) keyHint() string {
 	path, key := c.request.path, c.key
 	switch {

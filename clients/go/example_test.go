@@ -14,7 +14,6 @@ import (
 	postern "github.com/postern-ai/postern/clients/go"
 )
 
-// answers are the gateway's responses in the examples, keyed by method and path.
 var answers = map[string]string{
 	"POST /api/ai/chat": `data: {"type":"delta","text":"1 2"}` + "\n\n" + `data: {"type":"delta","text":" 3"}` + "\n\n" +
 		`data: {"type":"done","provider":"openai","model":"gpt-4.1-mini","usage":{"totalTokens":12,"costCents":0.00034}}` +
@@ -35,7 +34,7 @@ var answers = map[string]string{
 		`{"record":"event","seq":1,"kind":"key.create"}` + "\n",
 }
 
-// TestMain starts the gateway of the examples. In a child process of TestProxies, it calls a gateway and runs no
+// TestMain starts the gateway of the examples. In a child process of TestProxies, it only calls a gateway and runs no
 // tests.
 func TestMain(m *testing.M) {
 	if os.Getenv(proxyChild) != "" {
@@ -62,7 +61,7 @@ func TestMain(m *testing.M) {
 }
 
 func Example() {
-	client, err := postern.New() // POSTERN_API_KEY, POSTERN_BASE_URL
+	client, err := postern.New() // with POSTERN_API_KEY and POSTERN_BASE_URL
 	if err != nil {
 		panic(err)
 	}

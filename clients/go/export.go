@@ -34,26 +34,26 @@ type ExportParams struct {
 
 // Record is a line of an export.
 type Record struct {
-	// Kind is event, policy, key, request, usage, model or header. A header is the first line of a page. It says
-	// which records are complete, a sample, or entries of a chain.
+	// Kind is event, policy, key, request, usage, model or header. A header is the first line of a page. For each
+	// kind of record, it says whether the export has all records, a sample, or the entries of a chain.
 	Kind string
-	// Line has the line's bytes exactly as the gateway sent them, without the line feed. The command postern verify
-	// can verify a file with all lines, each followed by a line feed.
+	// Line has the line's bytes exactly as the gateway sent them, without the line feed. If you write all lines to a
+	// file, each followed by a line feed, the command postern verify can verify the file.
 	Line []byte
 }
 
 // Decode parses the line, a JSON object, into value. docs/guides/compliance.md describes the fields.
 func (r Record) Decode(value any) error { return json.Unmarshal(r.Line, value) }
 
-// Export yields the lines of all pages. If entries are pruned in the meantime, it ends with a *ConflictError, and you
-// need to start the export again.
+// Export yields the lines of all pages. If the gateway prunes entries during the export, Export ends with a
+// *ConflictError. Then start the export again.
 func (s ComplianceService) Export(ctx context.Context, params ExportParams, opts ...CallOption) iter.Seq2[Record, error] {
 	const path = "/api/compliance/export"
 	first := queryOf(
 		"type", string(params.Type), "from", timestamp(params.From), "to", timestamp(params.To), "limit", number(params.Limit),
 	).Encode()
 	return eachItem(func(query string) (*Page[Record], error) {
-		values, _ := url.ParseQuery(query) // never fails: the query is first, or was checked by nextQuery
+		values, _ := url.ParseQuery(query) // cannot fail, because the query is the first one or nextQuery has checked it
 		page := &Page[Record]{}
 		_, err := fetchText(ctx, s.client, get(path, values), opts, func(response *Response, text []byte) (err error) {
 			if page.Items, err = records(response, text); err == nil {
@@ -65,7 +65,7 @@ func (s ComplianceService) Export(ctx context.Context, params ExportParams, opts
 	}, first)
 }
 
-// records splits a page into lines. If there is an error, it also returns the lines before it.
+// records splits a page into lines. If a line is not an object, it returns an error and the lines before that line.
 func records(response *Response, text []byte) ([]Record, error) {
 	var all []Record
 	for _, line := range bytes.Split(text, []byte{'\n'}) {
@@ -89,8 +89,8 @@ func records(response *Response, text []byte) ([]Record, error) {
 // nextLink matches a link to the next page in a Link header (RFC 8288).
 var nextLink = regexp.MustCompile(`<([^>]*)>\s*;[^,]*\brel="?next"?`)
 
-// nextQuery returns the query of the link to the next page, or "" on the last page. Only the query is used, so no
-// response can send the key to another address.
+// nextQuery returns the query of the link to the next page, or "" on the last page. It ignores the rest of the link,
+// so no response can send the key to another address.
 func (s ComplianceService) nextQuery(response *Response, path string) (string, error) {
 	match := nextLink.FindStringSubmatch(response.Header.Get("link"))
 	if match == nil {

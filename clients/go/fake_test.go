@@ -22,7 +22,7 @@ const (
 
 var hello = CompletionParams{Messages: []Message{User("Hello!")}}
 
-// answer responds with a status and a body. It derives the content type from the beginning of the body.
+// answer sends a status and a body. The first characters of the body determine the content type.
 func answer(w http.ResponseWriter, status int, body string) {
 	kind := "application/json"
 	if body != "" && body[0] == 'd' {
@@ -33,8 +33,8 @@ func answer(w http.ResponseWriter, status int, body string) {
 	_, _ = io.WriteString(w, body)
 }
 
-// openBodies is a transport that counts the response bodies and contexts that a call must release. A parent context
-// keeps its child contexts until they are done.
+// openBodies is a transport that counts what a call must release: response bodies and contexts. A parent context
+// refers to each child context until that context is done.
 type openBodies struct {
 	http.RoundTripper
 	open     atomic.Int64
@@ -42,7 +42,6 @@ type openBodies struct {
 	contexts []context.Context
 }
 
-// live returns the number of contexts that are not done.
 func (o *openBodies) live() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -74,8 +73,8 @@ func (b *countedBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// newFake returns a client for a server with the given handler. The client does not wait between attempts. After the
-// test, no body may be open and no goroutine may be left.
+// newFake returns a client for a server with the given handler. The client does not wait between attempts. When the
+// test ends, newFake checks that no body is open and no goroutine is left.
 func newFake(t *testing.T, handler http.HandlerFunc, opts ...Option) *Client {
 	before := runtime.NumGoroutine()
 	server := httptest.NewServer(handler)
@@ -107,7 +106,8 @@ func newFake(t *testing.T, handler http.HandlerFunc, opts ...Option) *Client {
 	return client
 }
 
-// newScripted returns a client for a server that responds with the bodies in order, then repeats the last one.
+// newScripted returns a client for a server that sends the given bodies in order. When there are no more, the server
+// repeats the last one.
 func newScripted(t *testing.T, status int, bodies ...string) *Client {
 	var n atomic.Int64
 	return newFake(t, func(w http.ResponseWriter, _ *http.Request) {

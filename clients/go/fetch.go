@@ -20,7 +20,7 @@ func fetch[T any](ctx context.Context, c *Client, r request, opts []CallOption) 
 	return &value, response, nil
 }
 
-// fetchText makes a call and passes its response and the text of the body to the function use.
+// fetchText makes a call. It calls use with the response and the text of its body.
 func fetchText(ctx context.Context, c *Client, r request, opts []CallOption, use func(*Response, []byte) error) (*Response, error) {
 	call, err := c.newCall(ctx, r, opts)
 	if err != nil {
@@ -39,12 +39,12 @@ func fetchText(ctx context.Context, c *Client, r request, opts []CallOption, use
 	return last, err
 }
 
-// incomplete is a value that may lack a required field.
+// incomplete is a value that reports its missing fields.
 type incomplete interface {
-	missing() string // name of the missing field, or empty
+	missing() string // name of a missing required field, or ""
 }
 
-// decode parses a JSON object. Fields that value does not have are ignored, because the API may grow.
+// decode parses a JSON object. It ignores fields that value does not have, because the API may grow.
 func decode(r *Response, text []byte, value any) error {
 	if text = bytes.TrimLeft(text, " \t\r\n"); len(text) == 0 || text[0] != '{' || json.Unmarshal(text, value) != nil {
 		return invalid(r, "the body is not the expected JSON object")
@@ -59,7 +59,8 @@ func get(path string, query url.Values) request {
 	return request{method: http.MethodGet, path: path, query: query}
 }
 
-// withBody returns r with value as its JSON body. Go's escapes for <, > and & would be correct but longer.
+// withBody returns r with value as its JSON body. It does not escape <, > and &, which would only make the body
+// longer.
 func withBody(r request, value any) (request, error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)

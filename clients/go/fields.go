@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Functions that read header fields. A malformed field counts as missing, so metadata never makes a good response
-// fail.
+// Functions that read header fields. They treat a malformed field as missing, so bad metadata never makes a good
+// response fail.
 
-// isDecimal reports whether text consists of digits with an optional fraction, without a sign or an exponent.
+// isDecimal reports whether text consists of digits with an optional fraction. A sign or an exponent is not allowed.
 func isDecimal(text string) bool {
 	whole, fraction, dotted := strings.Cut(text, ".")
 	return isDigits(whole) && (!dotted || isDigits(fraction))

@@ -19,8 +19,8 @@ type gateway struct {
 	ProjectKey     string `json:"projectKey"`
 }
 
-// TestRealGateway calls every method on real gateways, and runs the documentation's programs. It does not repeat the
-// tests with the scripted server.
+// TestRealGateway calls every method on real gateways and runs the documentation's programs. The scripted server's
+// tests are not repeated here.
 func TestRealGateway(t *testing.T) {
 	docs := readDocumentation(t)
 	fragments, receiver := newFragments(t, docs.fragments), newReceiver(t, docs.webhook)

@@ -48,8 +48,8 @@ type ValidationParams struct {
 	Direction Direction `json:"direction,omitempty"` // default DirectionInput
 }
 
-// Validation is the outcome of a check. For Texts, Results has one result for each text, and the embedded result is
-// zero.
+// Validation is the outcome of a check. If you check Texts, Results has one result for each text, and the embedded
+// result is zero.
 type Validation struct {
 	ValidationResult
 	Results       []ValidationResult `json:"results"`
@@ -76,7 +76,7 @@ type Finding struct {
 	Action   string   `json:"action"` // flag, redact or block
 	Path     string   `json:"path"`   // path of the text in the request, for example messages[2].content
 	Start    int      `json:"start"`  // offset of the first byte in the UTF-8 text
-	End      int      `json:"end"`    // offset just past the last byte
+	End      int      `json:"end"`    // offset of the first byte after the match
 }
 
 // Validate checks texts without calling a provider. It stores nothing and counts as one request toward the key's

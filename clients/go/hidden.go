@@ -1,7 +1,7 @@
 package postern
 
-// hidden is a function that returns a value that may contain secrets. Package fmt prints the unexported fields of a
-// struct without calling their methods, but it does not print the contents of a function.
+// hidden is a function that returns a value with possible secrets. Package fmt prints unexported fields of structs
+// without calling their methods, but it cannot print what a function returns.
 type hidden[T any] func() T
 
 // hide returns a hidden value.

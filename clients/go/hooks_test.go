@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// TestHookErrorsAreUnchanged checks errors that would cause a retry or end a stream if they were the client's own.
+// TestHookErrorsAreUnchanged uses errors that would cause a retry or end a stream if the client itself had made them.
 func TestHookErrorsAreUnchanged(t *testing.T) {
 	for name, cause := range map[string]error{
 		"end of file": io.EOF,

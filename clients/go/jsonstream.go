@@ -6,12 +6,12 @@ import (
 	"iter"
 )
 
-// JSONStream is a ChatStream whose complete text is parsed at the end. Use it like a ChatStream.
+// JSONStream is a ChatStream whose complete text is parsed at the end.
 type JSONStream[T any] struct{ stream *ChatStream }
 
-// ChatJSON starts a completion in mode json as a stream. Its events are those of any stream, and they arrive before
-// anything is validated. Data and Final read the stream to its end. They then parse and validate its text as
-// CompleteJSON does, with the same schema and the same *OutputValidationError. Other errors are those of Chat.
+// ChatJSON starts a completion in mode json as a stream. Its events are the same as for Chat, and they arrive before
+// the text is validated. Data and Final read the stream to its end. Then they parse and validate its text as
+// CompleteJSON does, with the same schema and the same *OutputValidationError. All other errors are those of Chat.
 func ChatJSON[T any](ctx context.Context, client *Client, params CompletionParams, opts ...CallOption) *JSONStream[T] {
 	if err := client.check(ctx); err != nil {
 		return &JSONStream[T]{&ChatStream{err: err}}
@@ -28,8 +28,8 @@ func (s *JSONStream[T]) Text() (string, error) { return s.stream.Text() }
 // Usage reads the stream to its end and returns its token counts and cost.
 func (s *JSONStream[T]) Usage() (Usage, error) { return s.stream.Usage() }
 
-// Data reads the stream to its end and returns its text as a T, even if the events were read before. The result is
-// zero if there are tool calls but no text.
+// Data reads the stream to its end and returns its text as a T. It also works after you have read the events. If
+// there are tool calls but no text, the result is zero.
 func (s *JSONStream[T]) Data() (T, error) {
 	final, err := s.Final()
 	if err != nil {
@@ -39,7 +39,7 @@ func (s *JSONStream[T]) Data() (T, error) {
 	return final.Data, nil
 }
 
-// Final reads the stream to its end and returns it as a completion with its Data.
+// Final reads the stream to its end. It returns the completion with its Data.
 func (s *JSONStream[T]) Final() (*JSONCompletion[T], error) {
 	completion, err := s.stream.Final()
 	if err != nil {
@@ -57,7 +57,7 @@ func (s *JSONStream[T]) Format(state fmt.State, verb rune) {
 	stream.Format(state, verb)
 }
 
-// Meta returns the metadata from the response's headers. It is zero if the stream did not start.
+// Meta returns the metadata from the response's headers. If the stream did not start, the metadata is zero.
 func (s *JSONStream[T]) Meta() Meta { return s.stream.Meta() }
 
 // Close ends the request if it is still in progress, like Close of a ChatStream. It always returns nil.

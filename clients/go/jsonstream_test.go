@@ -49,7 +49,7 @@ func TestChatJSON(t *testing.T) {
 	}
 }
 
-// TestChatJSONOfOtherErrors checks that errors other than those of the output are the same as for a ChatStream.
+// TestChatJSONOfOtherErrors checks that all errors except an OutputValidationError are the same as for a ChatStream.
 func TestChatJSONOfOtherErrors(t *testing.T) {
 	client := newScripted(t, http.StatusUnauthorized, `{"error":"No","code":"unauthorized"}`)
 	var unknown *AuthenticationError

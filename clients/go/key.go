@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// keySource provides the API key of an attempt: either text or the result of function.
+// keySource provides the API key of an attempt: text, or the result of function.
 type keySource struct {
 	text        string
 	function    func(context.Context) (string, error)
-	environment Environment // environment that the function's keys must belong to; empty means any
+	environment Environment // if not empty, the function's keys must belong to this environment
 }
 
-// readKey reads the key of the attempt. Errors contain neither the key nor the text of the function's error, which
-// may contain it.
+// readKey reads the key of the attempt. Its errors do not contain the key. They also leave out the text of the
+// function's error, because that text may contain the key.
 func (b *responseBody) readKey() error {
 	source := b.call.client.key()
 	if source.function == nil {

@@ -48,7 +48,7 @@ func TestKeyFuncIsConcurrent(t *testing.T) {
 	}
 }
 
-// blocked provides a caller's function that ignores its context until the test ends.
+// blocked provides a function that ignores its context until the test ends.
 type blocked struct{ started, end chan bool }
 
 func (b blocked) run() {
@@ -56,7 +56,7 @@ func (b blocked) run() {
 	<-b.end
 }
 
-// neverSent fails the test if it gets a request.
+// neverSent makes the test fail if a request arrives.
 func neverSent(t *testing.T) http.HandlerFunc {
 	return func(http.ResponseWriter, *http.Request) { t.Error("a request was sent") }
 }
@@ -71,7 +71,7 @@ func TestAbortEndsFunctionsOfTheCaller(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			// The functions end before newFake counts goroutines, because Cleanup runs in reverse order.
+			// Cleanup runs in reverse order, so the functions end before newFake counts goroutines.
 			b := blocked{make(chan bool), make(chan bool)}
 			client := newFake(t, neverSent(t), option(b.run))
 			t.Cleanup(func() { close(b.end) })

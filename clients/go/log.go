@@ -32,7 +32,6 @@ type logger struct {
 	warned  *memory // of the client
 }
 
-// logger returns the log that the settings describe.
 func (s settings) logger(v *variables) logger {
 	l := s.logging
 	level := LogLevel(v.choice(presence(string(l.Level)), "WithLogging: Level", "POSTERN_LOG_LEVEL", "debug", "info", "warn", "error", "off"))
@@ -51,7 +50,6 @@ func (s settings) logger(v *variables) logger {
 	return logger{slog.New(handler), slogLevels[level], l.Content, &memory{texts: map[string]bool{}}}
 }
 
-// presence returns a pointer to text, or nil if text is empty.
 func presence(text string) *string {
 	if text == "" {
 		return nil
@@ -113,8 +111,8 @@ func (l logger) retry(c *call, err error, pause time.Duration) {
 	l.write(c.ctx, slog.LevelInfo, "retry", c.method(), c.path(), slog.Int("attempt", c.attempts), reason, slog.Float64("pauseMs", ms))
 }
 
-// failed logs the failure of a call, unless the caller caused it with an abort or a wrong argument. A request that
-// the gateway refuses is logged as the caller's problem, not as a failure of the gateway.
+// failed logs the failure of a call. It does not log an abort or a wrong argument, because the caller caused it. If
+// the gateway refuses the request (4xx), the level is info, because the gateway has not failed.
 func (l logger) failed(c *call, err error) {
 	f := failureOf(err)
 	if f.status == 0 && (f.code == codeAborted || f.code == codeArguments) {
@@ -132,8 +130,8 @@ func (l logger) failed(c *call, err error) {
 		textOrNull("requestId", f.requestID), slog.Int("attempts", c.attempts))
 }
 
-// warnings logs facts about the model that the developer should know. It logs each fact once, because every response
-// repeats it.
+// warnings logs what the developer should know about the model. Every response repeats it, so each warning is logged
+// once.
 func (l logger) warnings(c *call, m Meta) {
 	if d := m.Deprecation; d != nil {
 		sunset := ""
@@ -150,20 +148,20 @@ func (l logger) warnings(c *call, m Meta) {
 	}
 }
 
-// once writes a warning unless the client has already written the same one.
+// once writes a warning if the client has not written the same one before.
 func (l logger) once(ctx context.Context, msg string, attrs ...slog.Attr) {
 	if l.warned.add(fmt.Sprint(msg, attrs)) {
 		l.write(ctx, slog.LevelWarn, msg, attrs...)
 	}
 }
 
-// memory is a set of at most maxRemembered strings. It is safe for concurrent use.
+// memory is a set of at most maxRemembered strings. Several goroutines may use it at the same time.
 type memory struct {
 	mu    sync.Mutex
 	texts map[string]bool
 }
 
-// add adds text to the set. It returns false if the set already has text or is full.
+// add adds text to the set. If the set is full or already has text, it returns false.
 func (m *memory) add(text string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -174,7 +172,8 @@ func (m *memory) add(text string) bool {
 	return true
 }
 
-// content returns an attribute with the body: the JSON value if the body is JSON, and otherwise a string.
+// content returns an attribute with the body. If the body is JSON, the attribute is a JSON value. Otherwise, it is a
+// string.
 func content(body []byte) slog.Attr {
 	if json.Valid(body) {
 		return slog.Any("body", json.RawMessage(body))
@@ -182,7 +181,6 @@ func content(body []byte) slog.Attr {
 	return slog.String("body", string(body))
 }
 
-// textOrNull returns an attribute with text, or with null if text is empty.
 func textOrNull(key, text string) slog.Attr {
 	if text == "" {
 		return slog.Any(key, nil)

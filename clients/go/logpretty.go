@@ -15,14 +15,14 @@ import (
 
 // prettyHandler writes human-readable lines: 12:00:00.000 WARN dropped_params params=temperature.
 type prettyHandler struct {
-	mu *sync.Mutex // shared by the handlers that are derived from one
+	mu *sync.Mutex // derived handlers share these fields
 	w  io.Writer
 }
 
 func newPrettyHandler(w io.Writer) slog.Handler { return prettyHandler{new(sync.Mutex), w} }
 
 func (h prettyHandler) Enabled(context.Context, slog.Level) bool { return true }
-func (h prettyHandler) WithAttrs([]slog.Attr) slog.Handler       { return h } // the client does not derive handlers
+func (h prettyHandler) WithAttrs([]slog.Attr) slog.Handler       { return h } // not needed, because the client does not derive handlers
 func (h prettyHandler) WithGroup(string) slog.Handler            { return h }
 
 func (h prettyHandler) Handle(_ context.Context, r slog.Record) error {

@@ -18,7 +18,7 @@ type Message struct {
 	Role       Role
 	Content    string
 	Parts      []ContentPart // instead of Content
-	ToolCalls  []ToolCall    // for RoleAssistant, as they were returned
+	ToolCalls  []ToolCall    // for RoleAssistant: the calls as the model returned them
 	ToolCallID string        // for RoleTool: the ID of the call whose result is Content
 }
 
@@ -28,10 +28,11 @@ func System(content string) Message { return Message{Role: RoleSystem, Content: 
 // User returns a message from the user.
 func User(content string) Message { return Message{Role: RoleUser, Content: content} }
 
-// Assistant returns a message from the model.
+// Assistant returns an earlier message from the model.
 func Assistant(content string) Message { return Message{Role: RoleAssistant, Content: content} }
 
-// ToolResult returns the result of a tool call. It follows the model's message with the call.
+// ToolResult returns the result of a tool call. In the conversation, it comes after the model's message with that
+// call.
 func ToolResult(callID, content string) Message {
 	return Message{Role: RoleTool, ToolCallID: callID, Content: content}
 }
@@ -76,8 +77,8 @@ func (m *Message) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(body.Content, &m.Content)
 }
 
-// ContentPart is a part of a message: text or, in a message from the user, an image or a file. TextPart, ImagePart
-// and FilePart create parts.
+// ContentPart is a part of a message. Any message can have text. Only messages from the user can have images and
+// files. TextPart, ImagePart and FilePart create parts.
 type ContentPart struct {
 	Type     string `json:"type"` // text, image or file
 	Text     string `json:"text,omitempty"`

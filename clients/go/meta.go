@@ -12,34 +12,34 @@ type Response struct {
 	StatusCode int
 	Header     http.Header
 	Meta       Meta
-	Body       []byte // as it arrived, at most 64 MiB; nil for streams
+	Body       []byte // the body as it arrived, at most 64 MiB; nil for streams
 }
 
-// Meta has the metadata in a response's headers. Fields without a header are zero.
+// Meta has the metadata in a response's headers. If a header is missing, its field is zero.
 type Meta struct {
 	RequestID       string        // as in the gateway's log
 	Provider        string        // that served the request
 	Model           string        // that served the request
 	Cache           string        // hit, miss or bypass
-	CostCents       *float64      // US cents; nil for streams that are not served from the cache, because the cost is not known yet
+	CostCents       *float64      // US cents; nil for a stream, unless it comes from the cache, because the cost is not known yet
 	PriceVersion    string        // of the price list
 	Attempts        *Attempts     // requests to providers
 	DroppedParams   []string      // parameters that the model does not support; see CompletionParams.Strict
 	MaxTokens       int           // output limit that the gateway set, in tokens; 0 if it set none
 	Deprecation     *Deprecation  // from the model's entry in the project's registry
-	RegistryWarning string        // state of a model that the registry would refuse when enforced: unregistered, pending, …
+	RegistryWarning string        // the model's state if the registry would refuse it when enforced: unregistered, pending, …
 	Governor        *GovernorMeta // nil if the project does not use the Governor
-	Replayed        bool          // whether this is the stored response of an earlier call with the same idempotency key
+	Replayed        bool          // true if this is the stored response of an earlier call with the same idempotency key
 	RateLimit       *RateLimit
 }
 
 // Attempts are the requests that the gateway sent to providers for one call.
 type Attempts struct {
 	Count   int
-	Targets []Target // in order; may have fewer items than Count
+	Targets []Target // in order; may be shorter than Count
 }
 
-// Target is a provider's model that was called, and the outcome.
+// Target is a model of a provider that was called, and the outcome of the call.
 type Target struct {
 	Target string // provider/model
 	Result string // the status, or a word such as timeout
@@ -60,8 +60,8 @@ type GovernorMeta struct {
 	Unchecked     []string // kinds of content that could not be checked
 }
 
-// RateLimit has the key's limits after a request: requests in the window that has the fewest left, and tokens per
-// minute. Fields are nil if there is no such limit.
+// RateLimit has the key's limits after a request. For requests, it describes the window with the fewest requests
+// left. For tokens, it describes the limit per minute. If the key has no such limit, the fields are nil.
 type RateLimit struct {
 	LimitRequests     *int
 	RemainingRequests *int

@@ -114,7 +114,7 @@ func TestErrorTexts(t *testing.T) {
 	}
 }
 
-// TestErrorOfStatus checks that the specific error types have the message and the fields of the APIError.
+// TestErrorOfStatus checks that each error type of a status has the message and the fields of its APIError.
 func TestErrorOfStatus(t *testing.T) {
 	client := newScripted(t, 400, `{"error":"Invalid request","code":"invalid_request","requestId":"req_1",
 		"details":[{"field":"temperature","message":"must be a number between 0 and 2, got 3"}]}`)
@@ -126,7 +126,8 @@ func TestErrorOfStatus(t *testing.T) {
 	}
 }
 
-// TestErrorsOfOtherFormats checks the errors of endpoints under /v1, and that only errors from the gateway count.
+// TestErrorsOfOtherFormats checks the errors of endpoints under /v1. It also checks that errors from other servers do
+// not count as the gateway's.
 func TestErrorsOfOtherFormats(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"error":{"message":"Not found","code":"not_found","param":"path"},"request_id":"req_1"}`: "postern: Not found (404, not_found, req_1)",

@@ -15,7 +15,7 @@ type ModelService struct{ client *Client }
 // ModelState is the state of a model in the registry.
 type ModelState string
 
-// The states. A discovered model was used but has no entry.
+// The states. A discovered model has been used but has no entry.
 const (
 	ModelDiscovered ModelState = "discovered"
 	ModelPending    ModelState = "pending"
@@ -37,7 +37,7 @@ const (
 	RiskUnacceptable RiskTier = "unacceptable"
 )
 
-// Model is a model in the registry. Strings that are not set are empty, and times that are not set are nil.
+// Model is a model in the registry. A string that is not set is empty. A time that is not set is nil.
 type Model struct {
 	ID            string            `json:"id"`
 	Model         string            `json:"model"` // name in the catalog
@@ -55,19 +55,19 @@ type Model struct {
 	Keys          []string          `json:"keys"`      // IDs of the keys that may use a restricted model
 	DeprecatedAt  *time.Time        `json:"deprecatedAt"`
 	SunsetAt      *time.Time        `json:"sunsetAt"`
-	Approvals     []ModelApproval   `json:"approvals"` // the newest 50, oldest first
-	History       []ModelTransition `json:"history"`   // the newest 50, oldest first
+	Approvals     []ModelApproval   `json:"approvals"` // the newest 50; the oldest of them comes first
+	History       []ModelTransition `json:"history"`   // the newest 50; the oldest of them comes first
 	Version       int               `json:"version"`   // increases with each change; 0 for a model without an entry
 	CreatedAt     *time.Time        `json:"createdAt"`
 	UpdatedAt     *time.Time        `json:"updatedAt"`
 
 	// Only set by List, ListPage and Get.
-	FirstSeen string `json:"firstSeen"` // day of the first use in the last 90 days, for example 2026-11-18; empty if not used
+	FirstSeen string `json:"firstSeen"` // day of the first use in the last 90 days, for example 2026-11-18; empty if there was none
 	LastSeen  string `json:"lastSeen"`
 	Requests  int    `json:"requests"` // in the last 90 days
 
-	// Only set by Create, Update and Transition: delivered if the gateway applies the change for every key, or
-	// pending if some keys will get it within minutes.
+	// Only set by Create, Update and Transition. It is delivered if the change already applies to every key. It is
+	// pending if some keys will get the change within minutes.
 	Delivery string `json:"delivery"`
 }
 
@@ -134,8 +134,8 @@ func (c ModelCreate) MarshalJSON() ([]byte, error) {
 	}.given())
 }
 
-// ModelUpdate changes an entry. Nil fields stay unchanged. A pointer to a zero value, or an empty slice, clears a
-// field.
+// ModelUpdate changes an entry. If a field is nil, it stays unchanged. A pointer to a zero value clears a field, and
+// so does an empty slice.
 type ModelUpdate struct {
 	Owner       *string
 	Purpose     *string
@@ -147,7 +147,7 @@ type ModelUpdate struct {
 	ReviewDate  *time.Time
 	Successor   *string
 	SunsetAt    *time.Time // of a deprecated model
-	Version     int        // version on which the change is based; if it is outdated, the change is refused with a *ConflictError
+	Version     int        // the version that you read before the change; if it is outdated, the error is a *ConflictError
 }
 
 // MarshalJSON writes the fields that change.
@@ -171,8 +171,8 @@ func (u ModelUpdate) MarshalJSON() ([]byte, error) {
 type ModelTransitionParams struct {
 	To        ModelState
 	Reason    string     // required for ModelApproved, ModelRestricted and ModelBlocked
-	Version   *int       // version on which the change is based; 0 for a model without an entry
-	Keys      []string   // IDs of the gateway keys that may use the model; required for ModelRestricted and only allowed there
+	Version   *int       // the version that you read before the change; 0 for a model without an entry
+	Keys      []string   // IDs of the gateway keys that may use the model; required for ModelRestricted, and not allowed for other states
 	SunsetAt  *time.Time // only for ModelDeprecated
 	Successor *string    // a pointer to "" removes it
 }
@@ -234,7 +234,7 @@ func (s ModelService) Get(ctx context.Context, id string, opts ...CallOption) (*
 }
 
 // Create registers a model, which becomes ModelPending. If the model already has an entry, the error is a
-// *ConflictError. Like all changes, it is retried only if the gateway is certain not to have made it.
+// *ConflictError. Like all changes, it is retried only if the gateway certainly has not made it.
 func (s ModelService) Create(ctx context.Context, params ModelCreate, opts ...CallOption) (*Model, error) {
 	r, err := withBody(request{method: http.MethodPost, path: "/api/models-registry", change: true}, params)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// StartNode starts one of the repository's servers for tests, and reads the JSON line that it prints when it is
-// ready. The server ends with the test.
+// StartNode starts one of the repository's servers for tests. When the server is ready, it prints a JSON line, which
+// StartNode reads. The server ends with the test.
 func StartNode(t testing.TB, ready any, script string, variables ...string) {
 	command := exec.Command("node", "../../test/clients/"+script)
 	command.Env = append(os.Environ(), variables...)

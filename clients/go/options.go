@@ -26,7 +26,7 @@ func (o SharedOption) apply(s *shared) {
 	}
 }
 
-// shared has the settings that both clients and calls have. nil means absent.
+// shared has the settings that both a client and a call can have. nil means absent.
 type shared struct {
 	timeout     *time.Duration
 	retries     *int
@@ -53,20 +53,22 @@ const (
 	Development Environment = "development"
 )
 
-// Governor tightens the project's policy for requests of this client or call. It cannot loosen anything, because the
-// policy always applies. Zero fields keep the value from the client, the variable or the default.
+// Governor tightens the project's policy for requests of this client or call. The project's policy always applies, so
+// these settings cannot loosen it. If a field is zero, the value of the client, the variable or the default applies.
 type Governor struct {
-	// Enabled sends the other fields. If the policy then blocks a request, the error is a *BlockedByPolicyError. If
-	// Enabled is false, it is a plain *UnprocessableEntityError. Variable POSTERN_GOVERNOR_ENABLED; default true.
+	// If Enabled is true, the client sends the other fields, and the error for a blocked request is a
+	// *BlockedByPolicyError. If Enabled is false, the client does not send them, and the error is an
+	// *UnprocessableEntityError. Variable POSTERN_GOVERNOR_ENABLED; default true.
 	Enabled *bool
-	// StrictMode blocks where the policy would ask for a review. Variable POSTERN_GOVERNOR_STRICT_MODE; default false.
+	// StrictMode blocks requests that the policy would otherwise mark for review. Variable
+	// POSTERN_GOVERNOR_STRICT_MODE; default false.
 	StrictMode *bool
-	// AutoApproveThreshold is the highest risk score that is approved, 0 to 100, unless the project's threshold is
-	// lower. Variable POSTERN_GOVERNOR_AUTO_APPROVE_THRESHOLD; default: the project's threshold.
+	// AutoApproveThreshold is the highest risk score that is approved, 0 to 100. If the project's threshold is lower,
+	// the project's threshold applies. Variable POSTERN_GOVERNOR_AUTO_APPROVE_THRESHOLD; default: the project's
+	// threshold.
 	AutoApproveThreshold *int
 }
 
-// over returns the settings in g, with absent ones taken from base.
 func (g Governor) over(base Governor) Governor {
 	return Governor{
 		Enabled:              first(g.Enabled, base.Enabled),
@@ -101,8 +103,8 @@ const (
 type Logging struct {
 	// Level is the lowest level that is logged. Variable POSTERN_LOG_LEVEL; default LogWarn.
 	Level LogLevel
-	// Pretty writes human-readable lines instead of JSON. Variable POSTERN_LOG_PRETTY; default false. Ignored with a
-	// Handler.
+	// Pretty writes human-readable lines instead of JSON. If there is a Handler, Pretty has no effect. Variable
+	// POSTERN_LOG_PRETTY; default false.
 	Pretty *bool
 	// Content logs the bodies of requests and responses at LogDebug. They contain prompts and completions.
 	Content bool
@@ -117,11 +119,11 @@ func WithAPIKey(key string) Option {
 }
 
 // WithAPIKeyFunc makes the client call key for the API key before each attempt, for example because a vault rotates
-// the key. Several goroutines may call key at the same time. It should cache its result for a while, and should
-// return when its context, that of the attempt, ends. If key fails or returns an invalid key, the call fails with a
-// *ConfigurationError that does not contain the text of key's error, and nothing is sent. Without WithEnvironment,
-// the environment is Production, so WithBaseURL is required. With WithEnvironment, a key for the other environment is
-// refused. WithAPIKeyFunc replaces WithAPIKey and its variable.
+// the key. Several goroutines may call key at the same time. key should cache its result for a while. Its context is
+// the attempt's, and key should return when the context ends. If key fails or returns an invalid key, nothing is
+// sent, and the call fails with a *ConfigurationError. That error does not contain the text of key's error. Without
+// WithEnvironment, the environment is Production, so WithBaseURL is required. With WithEnvironment, a key for the
+// other environment is refused. WithAPIKeyFunc replaces WithAPIKey and its variable.
 func WithAPIKeyFunc(key func(ctx context.Context) (string, error)) Option {
 	return clientOption(func(s *settings) { s.key, s.keyFunc = nil, key })
 }
@@ -132,16 +134,16 @@ func WithBaseURL(url string) Option {
 	return clientOption(func(s *settings) { s.base = &url })
 }
 
-// WithEnvironment sets the environment that the key must belong to. Variable POSTERN_ENVIRONMENT; by default, the one
-// in the key's prefix, or Production for keys without such a prefix.
+// WithEnvironment sets the environment that the key must belong to. Variable POSTERN_ENVIRONMENT. By default, the
+// key's prefix determines the environment. If the key has no such prefix, the environment is Production.
 func WithEnvironment(e Environment) Option {
 	return clientOption(func(s *settings) { s.environment = &e })
 }
 
 // WithTimeout sets the time limit of one attempt, 1 ms to 2147483647 ms. It applies until the entire response has
-// been read. For streams, it applies until the response headers arrive, and then to each read. After the last retry,
-// the call fails with an *APITimeoutError. The context's deadline limits the time for all attempts. Variable
-// POSTERN_TIMEOUT in milliseconds; default 10 minutes.
+// been read. For streams, it applies until the response headers arrive, and then to each read. If the last attempt
+// exceeds the limit, the call fails with an *APITimeoutError. The context's deadline limits the time for all
+// attempts. Variable POSTERN_TIMEOUT in milliseconds; default 10 minutes.
 func WithTimeout(d time.Duration) SharedOption {
 	return func(s *shared) { s.timeout = &d }
 }
@@ -151,7 +153,7 @@ func WithRetries(n int) SharedOption {
 	return func(s *shared) { s.retries = &n }
 }
 
-// WithIdempotency sends an idempotency key with completions. The key is generated once per call, so no retry is
+// WithIdempotency sends an idempotency key with completions. All attempts of a call have the same key, so no retry is
 // charged twice. Without an idempotency key, a retry after a broken connection may be charged again. Variable
 // POSTERN_IDEMPOTENCY; default false.
 func WithIdempotency(on bool) SharedOption {
@@ -163,8 +165,9 @@ func WithGovernor(g Governor) SharedOption {
 	return func(s *shared) { s.governor = g.over(s.governor) }
 }
 
-// WithHeader sets a header for all requests of the client or the call. A call's header replaces the client's. Setting
-// authorization, x-api-key or a header of the connection itself, such as content-length, is a *ConfigurationError.
+// WithHeader sets a header for all requests of the client or the call. A call's header replaces the client's. If the
+// header is authorization, x-api-key or a header of the connection itself, such as content-length, the error is a
+// *ConfigurationError.
 func WithHeader(name, value string) SharedOption {
 	return func(s *shared) {
 		if s.header == nil {
@@ -175,8 +178,8 @@ func WithHeader(name, value string) SharedOption {
 }
 
 // WithQuery sets a query parameter for all requests of the client or the call, for example one that a proxy uses for
-// routing. A parameter that is set for a call replaces the method's own, which replaces the client's. Queries appear
-// in server logs, so do not put secrets there.
+// routing. If a name is set more than once, the call's parameter takes precedence over the method's own, and the
+// method's own over the client's. Queries appear in server logs, so do not put secrets there.
 func WithQuery(name, value string) SharedOption {
 	return func(s *shared) {
 		if s.query == nil {
@@ -192,21 +195,21 @@ func WithLogging(l Logging) Option {
 }
 
 // WithHTTPClient sends requests with the transport, cookie jar and timeout of c. Its timeout also limits streams.
-// Redirects are never followed, because a redirect would take the API key to another address. By default, the client
+// Redirects are never followed, because a redirect could take the API key to another address. By default, the client
 // has its own transport with the settings of http.DefaultTransport.
 func WithHTTPClient(c *http.Client) Option {
 	return clientOption(func(s *settings) { s.http = c })
 }
 
 // WithIdempotencyKey sends key, 1 to 255 printable ASCII characters, as the call's idempotency key. For 24 hours, a
-// call with the same key and the same parameters gets the stored response. It applies to AI.Complete and AI.Chat, and
-// to Post if the endpoint supports it.
+// call with the same key and the same parameters gets the stored response. It applies to AI.Complete and AI.Chat. It
+// also applies to Post, if the endpoint supports idempotency keys.
 func WithIdempotencyKey(key string) CallOption {
 	return callOption(func(s *callSettings) { s.idempotencyKey = &key })
 }
 
-// WithResponse stores the status, headers, metadata and body of the call's last response in into. For methods that read
-// several pages, it is the response of the latest page.
+// WithResponse stores the status, headers, metadata and body of the call's last response in into. If a method reads
+// several pages, into has the response of the latest page.
 func WithResponse(into *Response) CallOption {
 	return callOption(func(s *callSettings) { s.response = into })
 }

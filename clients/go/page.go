@@ -10,12 +10,12 @@ import (
 
 // Page is one page of a list.
 type Page[T any] struct {
-	Items []T    // may be empty although there is a next page
-	Next  string // for the filter's After; empty on the last page
+	Items []T    // may be empty even if there is a next page
+	Next  string // the value for the filter's After; empty on the last page
 }
 
-// eachItem yields the items of all pages. It fetches a page once the items before it have been consumed. A page with
-// an error has the items that precede the error.
+// eachItem yields the items of all pages. It fetches a page after the caller has consumed the items of the pages
+// before. If a page has an error, its items come first.
 func eachItem[T any](page func(after string) (*Page[T], error), after string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for {
@@ -46,7 +46,7 @@ func eachItem[T any](page func(after string) (*Page[T], error), after string) it
 	}
 }
 
-// missingList returns name if the list was missing from the response, and otherwise "".
+// missingList returns name if the response lacks the list. Otherwise, it returns "".
 func missingList[T any](items []T, name string) string {
 	if items == nil {
 		return name
@@ -54,7 +54,7 @@ func missingList[T any](items []T, name string) string {
 	return ""
 }
 
-// queryOf takes pairs of names and values, and returns the parameters that have a value.
+// queryOf takes pairs of a name and a value. It returns the parameters whose value is not empty.
 func queryOf(pairs ...string) url.Values {
 	query := url.Values{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -65,7 +65,6 @@ func queryOf(pairs ...string) url.Values {
 	return query
 }
 
-// number returns n as decimal digits, or "" for 0.
 func number(n int) string {
 	if n == 0 {
 		return ""

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// limited is a client whose calls get status 429 and then wait until the test releases or aborts them.
+// limited is a client whose calls get status 429. They then wait until the test releases or aborts them.
 type limited struct {
 	*Client
 	pauses chan time.Duration
@@ -36,7 +36,7 @@ func newLimited(t *testing.T) *limited {
 	return l
 }
 
-// start starts a call. end is called with its error.
+// start starts a call. When the call ends, end gets its error.
 func (l *limited) start(ctx context.Context, end func(error)) {
 	l.group.Add(1)
 	go func() {
@@ -108,8 +108,8 @@ func TestAbortedPauseIsNotCounted(t *testing.T) {
 	l.group.Wait()
 }
 
-// TestOwnPausesAreNotCounted checks that a pause that the gateway did not ask for has its usual length and does not
-// lengthen other pauses.
+// TestOwnPausesAreNotCounted is about pauses that the gateway did not ask for. They must have their usual length and
+// must not lengthen other pauses.
 func TestOwnPausesAreNotCounted(t *testing.T) {
 	l := newLimited(t)
 	other := newScripted(t, http.StatusInternalServerError, `{}`)

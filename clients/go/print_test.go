@@ -13,8 +13,8 @@ import (
 // secrets are strings that must never be printed.
 var secrets = []string{strings.TrimPrefix(tableKey, "sk_test_"), "proxySecret", "aSecretPrompt"}
 
-// checkPrinted prints a value with all verbs. It also prints the value in an unexported field, because fmt does not
-// call its methods there.
+// checkPrinted prints a value with all verbs. It does so once more with the value in an unexported field, because fmt
+// does not call the methods of such a value.
 func checkPrinted[T any](t *testing.T, name string, value T) {
 	t.Helper()
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%+s", "%d", "%x", "%X", "% x", "%#x", "%q", "%#q", "%t", "%c", "%U", "%b", "%o", "%e", "%p", "%!", "%w"} {

@@ -13,7 +13,7 @@ import (
 	postern "github.com/postern-ai/postern/clients/go"
 )
 
-// program is a separate module, as an outside user would create it.
+// program is a module of its own, as an outside user would create it.
 type program struct{ folder string }
 
 // newProgram builds a program in a folder that contains only the package.
@@ -30,7 +30,6 @@ func newProgram(t *testing.T, code string) program {
 	return p
 }
 
-// run returns the program's output and whether it succeeded.
 func (p program) run(url, key string, args ...string) (string, bool) {
 	command := exec.Command("./hello", args...)
 	command.Dir = p.folder
@@ -58,7 +57,6 @@ func packClient(t *testing.T, folder string) {
 	}
 }
 
-// write writes a file and its folders.
 func write(t *testing.T, file, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
@@ -138,7 +136,7 @@ func runReceiver(t *testing.T, p program) {
 	}
 }
 
-// deliver sends an event twice, signed with the right secret and with another one.
+// deliver sends an event twice: once signed with the right secret, and once with another secret.
 func deliver(t *testing.T, address, secret string) {
 	t.Helper()
 	const body = `{"type":"budget.threshold","id":"evt_1","data":{"thresholdPercent":80,"budget":{"limit":10,"used":8.5}}}`

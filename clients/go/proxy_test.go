@@ -21,8 +21,8 @@ import (
 	postern "github.com/postern-ai/postern/clients/go"
 )
 
-// proxyChild is the variable that makes this program run as a client. It needs its own process because net/http reads
-// the proxy variables only once.
+// proxyChild is the name of an environment variable. If it is set, this program runs as a client. net/http reads the
+// proxy variables only once, so each case needs its own process.
 const proxyChild = "POSTERN_TEST_PROXY_CHILD"
 
 // runProxyChild calls a gateway, and prints its project or the error's type.

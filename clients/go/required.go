@@ -17,7 +17,7 @@ type missingMember struct{ path, problem string }
 
 func (e *missingMember) Error() string { return strings.TrimPrefix(e.path+": "+e.problem, ": ") }
 
-// in returns the problem with the field's name added to its path.
+// in adds the field's name to the problem's path.
 func (e *missingMember) in(name string) *missingMember {
 	if e == nil {
 		return nil
@@ -25,8 +25,8 @@ func (e *missingMember) in(name string) *missingMember {
 	return &missingMember{strings.TrimSuffix(name+"."+e.path, "."), e.problem}
 }
 
-// absent returns the first problem if value, which is parsed JSON, lacks something that t requires, and otherwise
-// nil. A struct requires its exported fields, except pointers and fields with omitempty or omitzero. Only pointers,
+// absent checks parsed JSON against the type t. It returns the first value that t requires and value lacks, or nil. A
+// struct requires its exported fields, except pointers and fields with omitempty or omitzero. Only pointers,
 // interfaces and types that parse themselves may be null. Types that parse themselves require nothing.
 func absent(t reflect.Type, value any) *missingMember {
 	nullable := t.Kind() == reflect.Pointer || t.Kind() == reflect.Interface
@@ -60,8 +60,8 @@ func absent(t reflect.Type, value any) *missingMember {
 	return nil
 }
 
-// absentElement is like absent, for an element of a value of type t. The problem does not name the element, because a
-// map's key comes from the model.
+// absentElement is like absent, for an element of a slice, an array or a map of type t. The problem does not name the
+// element, because a map's key comes from the model.
 func absentElement(t reflect.Type, element any) *missingMember {
 	switch t.Kind() {
 	case reflect.Slice, reflect.Array, reflect.Map:

@@ -11,13 +11,13 @@ import (
 const (
 	firstPause = 500 * time.Millisecond
 	maxPause   = 8 * time.Second
-	maxWait    = time.Minute // longest wait that is accepted from a response
+	maxWait    = time.Minute // if a response asks for a longer wait, there is no retry
 	spreadStep = 100 * time.Millisecond
 	maxSpread  = 10 * time.Second
 )
 
-// isRetryable reports whether another attempt may succeed after err. repeatable is false for a change that must not
-// be made twice. Such a change is repeated only if the response proves that nothing was changed.
+// isRetryable reports whether another attempt may succeed after err. If repeatable is false, the call makes a change
+// that must not be made twice. Such a call is retried only if the response proves that nothing was changed.
 func isRetryable(err error, repeatable bool) bool {
 	var response *APIError
 	if !errors.As(err, &response) {
@@ -38,7 +38,7 @@ func isRetryable(err error, repeatable bool) bool {
 	}
 }
 
-// pause waits before the next attempt after err. It returns false if there is no next attempt.
+// pause waits before the next attempt after err. If there is no next attempt, it returns false.
 func (c *call) pause(err error) bool {
 	n := c.attempts - 1
 	if n >= *c.settings.retries || !isRetryable(err, !c.request.change) {
@@ -61,7 +61,7 @@ func (c *call) pause(err error) bool {
 	return true
 }
 
-// wait logs the pause and waits. It returns early if the call is aborted.
+// wait logs the pause and waits. If the call is aborted, it returns early.
 func (c *call) wait(err error, d time.Duration) {
 	c.client.log.retry(c, err, d)
 	c.client.sleep(c.ctx, d)
@@ -81,20 +81,20 @@ func backoff(n int, random float64) time.Duration {
 	return time.Duration(float64(min(maxPause, firstPause<<n)) * (0.75 + random/4))
 }
 
-// spread returns the time that a call adds to the requested wait if other calls are already waiting, so that they all
-// resume one after another. waiting is the number of those calls, and random is in [0, 1).
+// spread returns extra time for a wait that the gateway asked for. The extra time grows with waiting, the number of
+// calls that are already in such a wait, so that the calls resume one after another. random is in [0, 1).
 func spread(waiting int64, random float64) time.Duration {
 	return time.Duration(float64(min(maxSpread, spreadStep*time.Duration(waiting))) * (0.75 + random/4))
 }
 
-// retryAfter returns the wait that a response asks for: retry-after-ms, or else retry-after in seconds or as an HTTP
-// date. The result is nil if there is no positive wait.
+// retryAfter returns the wait that a response asks for. It reads retry-after-ms or, if that is missing, retry-after
+// in seconds or as an HTTP date. If there is no positive wait, it returns nil.
 func retryAfter(h http.Header, now time.Time) *time.Duration {
 	return first(wait(h.Get("retry-after-ms"), time.Millisecond, now), wait(h.Get("retry-after"), time.Second, now))
 }
 
-// wait reads a positive number of units, or returns the time until an HTTP date. It returns nil if there is no
-// positive wait.
+// wait reads a number of units or an HTTP date, and returns the time to wait. If there is no positive wait, it
+// returns nil.
 func wait(text string, unit time.Duration, now time.Time) *time.Duration {
 	var d time.Duration
 	if n := decimal(text); n != nil {

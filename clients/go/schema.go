@@ -12,7 +12,7 @@ import (
 // the fields that CompleteJSON requires. Interfaces, recursive structs and types that parse themselves may have any
 // value. time.Time and other types that parse text are strings.
 func SchemaOf[T any]() json.RawMessage {
-	text, _ := json.Marshal(schemaOf(reflect.TypeFor[T](), nil)) // cannot fail: a schema contains only strings, arrays and objects
+	text, _ := json.Marshal(schemaOf(reflect.TypeFor[T](), nil)) // cannot fail, because a schema has only strings, arrays and objects
 	return text
 }
 
@@ -26,7 +26,7 @@ type schema struct {
 	Values     *schema    `json:"additionalProperties,omitempty"`
 }
 
-// properties are fields in the struct's order.
+// properties are a struct's fields in their order.
 type properties []property
 
 type property struct {
@@ -53,7 +53,7 @@ func (p properties) MarshalJSON() ([]byte, error) {
 	return append(text, '}'), nil
 }
 
-// schemaOf returns the schema of t. outer lists the structs that contain it.
+// schemaOf returns the schema of t. outer has the structs around it.
 func schemaOf(t reflect.Type, outer []reflect.Type) *schema {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -115,7 +115,7 @@ func (s *schema) addFields(t reflect.Type, outer []reflect.Type) {
 	}
 }
 
-// add adds a field, unless there already is one with its name.
+// add adds a field if there is no field with its name yet.
 func (s *schema) add(name string, value *schema, required bool) {
 	if slices.ContainsFunc(s.Properties, func(p property) bool { return p.name == name }) {
 		return

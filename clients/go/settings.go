@@ -17,11 +17,11 @@ const (
 	defaultTimeout = 10 * time.Minute
 	defaultRetries = 2
 	maxRetries     = 10
-	maxTimeoutMs   = 2147483647 // the limit of timers in JavaScript; the same for all clients
+	maxTimeoutMs   = 2147483647 // the limit of timers in JavaScript, which all clients share
 	maxThreshold   = 100
 )
 
-// settings are the given options. nil means absent.
+// settings are the options that the caller set. nil means absent.
 type settings struct {
 	shared
 	key         *string
@@ -36,7 +36,7 @@ type settings struct {
 
 func environmentVariable(name string) string { return os.Getenv(name) }
 
-// client returns a client with the given settings, completed from the variables and the defaults.
+// client returns a client. If a setting is absent, it comes from the variables or the defaults.
 func (s settings) client() (*Client, error) {
 	v := variables{read: s.variable}
 	key, environment := s.credentials(&v)
@@ -54,7 +54,6 @@ func (s settings) client() (*Client, error) {
 	}}, nil
 }
 
-// credentials returns the API key and its environment.
 func (s settings) credentials(v *variables) (keySource, Environment) {
 	wanted := Environment(v.choice((*string)(s.environment), "WithEnvironment", "POSTERN_ENVIRONMENT", string(Production), string(Development)))
 	if s.keyFunc != nil {
@@ -74,7 +73,7 @@ func (s settings) credentials(v *variables) (keySource, Environment) {
 	return keySource{text: key}, cmp.Or(wanted, environment, Production)
 }
 
-// environmentOf returns the environment in a key's prefix, or "" if there is none.
+// environmentOf returns the environment in a key's prefix. If there is none, it returns "".
 func environmentOf(key string) Environment {
 	switch {
 	case strings.HasPrefix(key, "sk_live_"), strings.HasPrefix(key, "pk_live_"):
@@ -109,7 +108,6 @@ func (s settings) baseURL(v *variables, environment Environment) *url.URL {
 	return base
 }
 
-// defaults returns the settings that calls inherit.
 func (s settings) defaults(v *variables) shared {
 	const prefix = "POSTERN_GOVERNOR_"
 	d := shared{
@@ -137,8 +135,8 @@ func (s settings) defaults(v *variables) shared {
 	return d
 }
 
-// over returns the settings in s, with absent ones taken from base. The headers and the query of base are not added,
-// because those of the method come between base and s.
+// over returns the settings in s. It takes absent settings from base, except the headers and the query: those of the
+// method come between base and s.
 func (s shared) over(base shared) shared {
 	return shared{
 		timeout:     first(s.timeout, base.timeout),
@@ -150,7 +148,7 @@ func (s shared) over(base shared) shared {
 	}
 }
 
-// merged returns the entries of all maps. If a name occurs more than once, the last entry is used.
+// merged returns the entries of all maps. If several maps have a name, the last one counts.
 func merged[M ~map[string][]string](all ...M) M {
 	sum := M{}
 	for _, m := range all {
@@ -176,7 +174,7 @@ func (s shared) check() error {
 	return checkHeader("WithHeader", s.header)
 }
 
-// transport returns a copy of the given HTTP client, or a new one, that does not follow redirects.
+// transport returns a copy of the given HTTP client, or a new one. It does not follow redirects.
 func (s settings) transport() *http.Client {
 	var client http.Client
 	if s.http != nil {

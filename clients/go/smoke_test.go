@@ -145,7 +145,7 @@ func smokeCompliance(t *testing.T, g gateway) {
 	if err != nil || summary.Project.ID != g.ProjectID || len(summary.Chains) != 2 {
 		t.Errorf("summary: %+v, %v", summary, err)
 	}
-	// Without their own rules, system messages have the rules for input.
+	// If system messages have no rules of their own, the rules for input apply.
 	if got := summary.Governor; got.System != got.Input || got.System == (postern.ActionCounts{}) || !got.ExemptAgentAddresses || got.Exemptions != 0 {
 		t.Errorf("Governor: %+v", got)
 	}

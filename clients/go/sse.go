@@ -18,14 +18,14 @@ type eventReader struct {
 	r       *bufio.Reader
 	line    []byte // without its end
 	data    []byte // of the current event
-	afterCR bool   // an LF that follows belongs to the end of the last line
-	started bool   // the first line, which may begin with a byte order mark, was read
+	afterCR bool   // if the next character is an LF, it belongs to the end of the last line
+	started bool   // true after the first line, which may begin with a byte order mark
 }
 
 func newEventReader(r io.Reader) *eventReader { return &eventReader{r: bufio.NewReader(r)} }
 
-// next returns the data of the next event, which is valid until the following call. The error is io.EOF at the end,
-// errEventTooLarge or the reader's.
+// next returns the data of the next event. The data is valid until the next call. At the end, the error is io.EOF. It
+// can also be errEventTooLarge or an error of the reader.
 func (e *eventReader) next() ([]byte, error) {
 	e.data = e.data[:0]
 	hasData := false
@@ -48,7 +48,6 @@ func (e *eventReader) next() ([]byte, error) {
 	}
 }
 
-// readLine reads a line into e.line.
 func (e *eventReader) readLine() error {
 	e.line = e.line[:0]
 	for {
@@ -72,7 +71,7 @@ func (e *eventReader) readLine() error {
 	}
 }
 
-// take appends part to the line. It discards part and the given number of line-ending bytes after it from the input.
+// take appends part to the line. It removes part, and the given number of bytes of the line's end, from the input.
 func (e *eventReader) take(part []byte, ending int) error {
 	if len(e.data)+len(e.line)+len(part) > maxEventBytes {
 		return errEventTooLarge

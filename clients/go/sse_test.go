@@ -10,7 +10,7 @@ import (
 	"testing/iotest"
 )
 
-// readEvents returns all events, and the error that ended them unless it is io.EOF.
+// readEvents returns all events. It also returns the error that ended them, unless it is io.EOF.
 func readEvents(r io.Reader) ([]string, error) {
 	reader := newEventReader(r)
 	var events []string

@@ -20,9 +20,9 @@ type Validator interface{ Validate() error }
 
 // CompleteJSON returns a completion in mode json, with its text parsed into Data. Fields in the text that T does not
 // have are ignored. The text must have the fields of T and of the structs within T, except pointers and fields with
-// omitempty or omitzero. Only pointers and interfaces may be null. If T or *T is a Validator, Data is validated. If
-// the text is not JSON, does not fit T or is refused by Validate, the error is an *OutputValidationError. It includes
-// the completion, which is charged. Other errors are those of Complete.
+// omitempty or omitzero. Only pointers and interfaces may be null. If T or *T is a Validator, Validate checks Data.
+// If the text is not JSON, does not fit T or fails Validate, the error is an *OutputValidationError, which includes
+// the completion. Such a completion is charged. Other errors are those of Complete.
 //
 // A completion with tool calls and an empty text has nothing to parse. Data is zero, and there is no error.
 //
@@ -52,7 +52,7 @@ func inJSONMode[T any](params CompletionParams) CompletionParams {
 func parsed[T any](completion *Completion) (*JSONCompletion[T], error) {
 	result := &JSONCompletion[T]{Completion: *completion}
 	if completion.Text == "" && len(completion.ToolCalls) > 0 {
-		return result, nil // the gateway does not validate it against the schema either
+		return result, nil // the gateway does not check it against the schema either
 	}
 	if err := parse(completion.Text, &result.Data); err != nil {
 		return nil, &OutputValidationError{Issues: issuesOf(err), Text: completion.Text, Completion: completion, Cause: err}
@@ -80,7 +80,8 @@ func parse(text string, value any) error {
 	return nil
 }
 
-// issuesOf describes an error without the text, because errors of encoding/json can contain parts of it.
+// issuesOf describes an error of encoding/json. It leaves out the error's text, which can contain parts of the
+// output.
 func issuesOf(err error) []Issue {
 	var (
 		syntax  *json.SyntaxError

@@ -132,7 +132,7 @@ func (r *run) complete(ctx context.Context, c *Client, call tableCall, opts []Ca
 	return whole(CompleteJSON[city](ctx, c, params, opts...))
 }
 
-// data returns a result with the data of a completion. Absent data is the zero value in Go.
+// data returns a result with the data of a completion. If there is no data, Go has the zero value.
 func data(value city, err error) result {
 	if value == (city{}) {
 		return result{"value", nil, err}
@@ -140,7 +140,6 @@ func data(value city, err error) result {
 	return one(value, err)
 }
 
-// whole returns a result with a completion and its data.
 func whole(completion *JSONCompletion[city], err error) result {
 	all := one(completion, err)
 	if err == nil {
@@ -166,7 +165,7 @@ func (c *city) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(members["city"], &c.City)
 }
 
-// completionParams adds the parameters that are headers.
+// completionParams adds the parameters that the API takes as headers.
 func (r *run) completionParams(call tableCall) CompletionParams {
 	params := arg[CompletionParams](r, call, 0)
 	params.CacheControl, params.Strict = r.headersOf(call)
@@ -178,7 +177,7 @@ func (r *run) completionParams(call tableCall) CompletionParams {
 	return params
 }
 
-// headersOf returns the parameters that are headers.
+// headersOf returns the parameters that the API takes as headers.
 func (r *run) headersOf(call tableCall) (cacheControl string, strict bool) {
 	headers := arg[struct {
 		CacheControl string
@@ -283,7 +282,7 @@ func items[T any](read reader, all iter.Seq2[T, error], as func(T) any) result {
 	return got
 }
 
-// arg returns an argument. A null in the table clears a field. In Go, a pointer to a zero value does that.
+// arg returns an argument. A null in the table clears a field, and in Go a pointer to a zero value clears it.
 func arg[T any](r *run, call tableCall, i int) T {
 	var value T
 	if i >= len(call.Args) {
@@ -295,8 +294,8 @@ func arg[T any](r *run, call tableCall, i int) T {
 	return value
 }
 
-// goNames replaces the names that differ in Go. It also replaces null with the zero value, because in Go a pointer to
-// that value means null.
+// goNames replaces names that are different in Go. It also replaces null with the zero value, because arg passes a
+// pointer to it.
 func goNames(text []byte) []byte {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(text, &members) != nil {

@@ -30,7 +30,7 @@ func (r *run) compareResult(i int, want map[string]any, got result) {
 	}
 }
 
-// compare reports where got does not match want, according to the rules in testdata/clients/README.md.
+// compare reports differences between got and want, by the rules in testdata/clients/README.md.
 func (r *run) compare(place string, want, got any) {
 	r.Helper()
 	switch w := want.(type) {
@@ -74,7 +74,7 @@ func (r *run) compareObject(place string, want map[string]any, got any) {
 	}
 }
 
-// equalScalar compares strings, numbers and times. A time may be written in several ways.
+// equalScalar compares strings, numbers and times. The same time may be written in several ways.
 func equalScalar(want, got any) bool {
 	if equalJSON(want, got) {
 		return true

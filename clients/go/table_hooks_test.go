@@ -27,7 +27,6 @@ type errHook struct{ text string }
 
 func (e *errHook) Error() string { return e.text }
 
-// hooks returns hooks that record what they receive.
 func (r *run) hooks(h map[string]any) []Option {
 	record := func(name string, seen any, fails string) error {
 		members := wire(seen).(map[string]any)

@@ -28,7 +28,7 @@ type run struct {
 	logs    []map[string]any
 	keys    []string // keys that the key function has returned
 	hooked  []any    // what the hooks recorded
-	texts   []string // texts in which nothing from Expect.Absent may appear
+	texts   []string // texts that must not contain anything from Expect.Absent
 	urls    []string // of requests
 }
 
@@ -36,9 +36,9 @@ func newRun(t *testing.T, server *scriptedServer, id string, c tableCase) *run {
 	return &run{T: t, server: server, id: id, tableCase: c}
 }
 
-// client creates the case's client. The client reads the case's variables, and its pauses are recorded.
+// client creates the case's client. The client reads the case's variables. Its pauses are recorded.
 func (r *run) client(url string) (*Client, error) {
-	// A transport that reuses a connection would repeat some broken requests itself.
+	// No connection is reused. If a reused connection broke, the transport would repeat some requests itself.
 	transport := &http.Transport{DisableKeepAlives: true}
 	r.Cleanup(transport.CloseIdleConnections)
 	opts := []Option{
@@ -182,7 +182,6 @@ func (l logCollector) Handle(ctx context.Context, record slog.Record) error {
 	return nil
 }
 
-// seen records every text that an error shows.
 func (r *run) seen(err error) {
 	if err == nil || err == io.EOF {
 		return
@@ -278,7 +277,6 @@ func (r *run) compareRequest(i int, want, got map[string]any) {
 	r.urls = append(r.urls, fmt.Sprint(got["path"], got["query"]))
 }
 
-// isKey reports whether text is the client's key.
 func (r *run) isKey(text string) bool {
 	given, ok := r.Client["apiKey"].(string)
 	switch _, isNull := r.Client["apiKey"]; {

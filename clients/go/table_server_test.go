@@ -49,7 +49,7 @@ func (s *scriptedServer) requests(t testing.TB, id string) []map[string]any {
 	return requests
 }
 
-// await returns the requests once they satisfy ready, or after closeTimeout.
+// await returns the requests as soon as ready accepts them, at the latest after closeTimeout.
 func (s *scriptedServer) await(t testing.TB, id string, ready func([]map[string]any) bool) []map[string]any {
 	for end := time.Now().Add(closeTimeout); ; time.Sleep(5 * time.Millisecond) {
 		if requests := s.requests(t, id); ready(requests) || time.Now().After(end) {

@@ -117,7 +117,7 @@ func runCase(t *testing.T, server *scriptedServer, id string, c tableCase) {
 	r.checkSecrets()
 }
 
-// filledCase replaces {url}. The server replaces it in its responses.
+// filledCase replaces {url} in a case. In responses, the server replaces it.
 func filledCase(t *testing.T, c tableCase, url string) tableCase {
 	server := c.Server
 	text, err := json.Marshal(c)

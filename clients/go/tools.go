@@ -10,11 +10,11 @@ import (
 // Tool is a function that the model may call.
 type Tool struct {
 	Name        string          `json:"name"`                  // 1 to 64 letters, digits, _ and -
-	Description string          `json:"description,omitempty"` // what the function does, as a description for the model
+	Description string          `json:"description,omitempty"` // tells the model what the function does
 	Parameters  json.RawMessage `json:"parameters,omitempty"`  // the JSON Schema of its arguments; see SchemaOf
 }
 
-// ToolChoice says whether the model calls a tool. With a Name, the model calls that tool.
+// ToolChoice says whether the model calls a tool. If Name is set, the model calls that tool.
 type ToolChoice struct {
 	Mode ToolMode
 	Name string // instead of Mode
@@ -58,7 +58,7 @@ func (c *ToolChoice) UnmarshalJSON(text []byte) error {
 type ToolCall struct {
 	ID        string          `json:"id"` // for ToolResult
 	Name      string          `json:"name"`
-	Arguments json.RawMessage `json:"arguments"` // a JSON object; arguments that are not an object become {"_invalid": "…"}
+	Arguments json.RawMessage `json:"arguments"` // a JSON object; if the model's arguments are not an object, they become {"_invalid": "…"}
 }
 
 // ToolCallEvent is the beginning of a tool call.
@@ -77,7 +77,6 @@ type ToolCallDeltaEvent struct {
 func (ToolCallEvent) event()      {}
 func (ToolCallDeltaEvent) event() {}
 
-// newToolEvent parses a tool call event. All of its fields are required.
 func newToolEvent(data []byte) (Event, error) {
 	var e struct {
 		Type      string
@@ -125,7 +124,7 @@ func (c toolCalls) all() []ToolCall {
 	return calls
 }
 
-// argumentsOf returns arguments as the gateway returns them in a non-streaming response.
+// argumentsOf returns arguments in the form that a non-streaming response has.
 func argumentsOf(text string) json.RawMessage {
 	trimmed := strings.TrimLeft(text, " \t\r\n")
 	switch {
@@ -134,6 +133,6 @@ func argumentsOf(text string) json.RawMessage {
 	case strings.HasPrefix(trimmed, "{") && json.Valid([]byte(text)):
 		return json.RawMessage(text)
 	}
-	kept, _ := json.Marshal(map[string]string{"_invalid": text}) // a string can always be encoded
+	kept, _ := json.Marshal(map[string]string{"_invalid": text}) // cannot fail for a string
 	return kept
 }

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// UsageService reports usage. Any kind of key works, if it has the "usage" permission.
+// UsageService reports usage. Any kind of key with the "usage" permission works.
 type UsageService struct{ client *Client }
 
 // UsageParams are the parameters of a usage report. All are optional.
 type UsageParams struct {
-	ProjectID string // the key's project; by default, the client asks for it once and remembers it
+	ProjectID string // the key's project; if it is empty, the client asks for the project once and remembers it
 	Period    Period // default PeriodMonth
 }
 
@@ -51,22 +51,22 @@ type CacheUsage struct {
 
 // ModelUsage is the usage of one model.
 type ModelUsage struct {
-	Requests int     `json:"requests"` // served, including cache hits
-	Tokens   int     `json:"tokens"`   // input and output, without cache hits
+	Requests int     `json:"requests"` // served requests, including cache hits
+	Tokens   int     `json:"tokens"`   // input and output tokens, without cache hits
 	Cost     float64 `json:"cost"`     // US dollars
 
 	PromptCache PromptCacheUsage `json:"promptCache"`
 }
 
-// PromptCacheUsage counts input tokens that providers read from or wrote to their own prompt caches. A hit in the
-// gateway's cache does not call a provider.
+// PromptCacheUsage counts input tokens that providers read from their own prompt caches or wrote to them. A hit in
+// the gateway's cache does not count, because it does not call a provider.
 type PromptCacheUsage struct {
 	ReadTokens  int     `json:"readTokens"`
 	WriteTokens int     `json:"writeTokens"`
 	Saved       float64 `json:"saved"` // US dollars; negative if writes cost more than reads saved
 }
 
-// TimeRange is the time from Start to End (exclusive).
+// TimeRange is the time from Start to End. End is not part of the range.
 type TimeRange struct {
 	Start time.Time `json:"start"`
 	End   time.Time `json:"end"`
@@ -86,7 +86,7 @@ func (s UsageService) Get(ctx context.Context, params UsageParams, opts ...CallO
 	return report, err
 }
 
-// project returns the key's project. A key's project never changes.
+// project returns the key's project. It remembers the project, because the project of a key never changes.
 func (s UsageService) project(ctx context.Context, opts []CallOption) (string, error) {
 	c := s.client
 	if err := c.check(ctx); err != nil {

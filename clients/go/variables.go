@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// variables reads environment variables and keeps the first error. The variable of a setting that was given is
-// ignored.
+// variables reads environment variables and keeps the first error. If a setting was given, its variable is ignored.
 type variables struct {
 	read func(name string) string // returns "" for a variable that is not set
 	err  error
@@ -28,7 +27,7 @@ func (v *variables) text(given *string, name string) string {
 	return v.read(name)
 }
 
-// named returns the name of a setting, or the name of its variable if the value comes from there.
+// named returns the name of a setting. If the value comes from its variable, it returns the name of the variable.
 func named(given *string, setting, variable string) string {
 	if given == nil {
 		return variable
@@ -36,19 +35,20 @@ func named(given *string, setting, variable string) string {
 	return setting
 }
 
-// choice returns a setting, which must be one of values, or "" if neither it nor its variable is set.
+// choice returns a setting, which must be one of values. If neither the setting nor its variable is set, it returns
+// "".
 func (v *variables) choice(given *string, setting, name string, values ...string) string {
 	text := v.text(given, name)
 	if text != "" && !slices.Contains(values, text) {
 		last := len(values) - 1
 		problem := "must be " + strings.Join(values[:last], ", ") + " or " + values[last]
-		v.fail(named(given, setting, name), problem) // leaves out the value, which could be a misplaced secret
+		v.fail(named(given, setting, name), problem) // the error leaves out the value, because it could be a misplaced secret
 		return ""
 	}
 	return text
 }
 
-// integer returns a setting, or nil if neither it nor its variable is set.
+// integer returns a setting. If neither the setting nor its variable is set, it returns nil.
 func (v *variables) integer(given *int, name string, low, high int) *int {
 	text := v.read(name)
 	if given != nil || text == "" {
@@ -61,7 +61,7 @@ func (v *variables) integer(given *int, name string, low, high int) *int {
 	return n
 }
 
-// boolean returns a setting, or nil if neither it nor its variable is set.
+// boolean returns a setting. If neither the setting nor its variable is set, it returns nil.
 func (v *variables) boolean(given *bool, name string) *bool {
 	text := v.read(name)
 	if given != nil || text == "" {

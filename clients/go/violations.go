@@ -42,13 +42,13 @@ type Violation struct {
 	PolicyVersion int            `json:"policyVersion"`
 	Count         int            `json:"count"`       // of findings
 	Version       int            `json:"version"`     // for ViolationChange
-	Fingerprint   string         `json:"fingerprint"` // equal for equal matches; empty without a match
-	Excerpt       string         `json:"excerpt"`     // the last two characters of personal data; otherwise empty
+	Fingerprint   string         `json:"fingerprint"` // equal for equal matches; empty if there is no match
+	Excerpt       string         `json:"excerpt"`     // for personal data: its last two characters; otherwise empty
 	FirstAt       time.Time      `json:"firstAt"`
 	LastAt        time.Time      `json:"lastAt"`
 	Note          string         `json:"note"`
-	ChangedAt     *time.Time     `json:"changedAt"` // last change to state or note; nil if there is none
-	ChangedBy     string         `json:"changedBy"` // a key's ID, owner, or an owner's email address
+	ChangedAt     *time.Time     `json:"changedAt"` // time of the last change to the state or the note; nil if there is none
+	ChangedBy     string         `json:"changedBy"` // who made the last change: the ID of a key, owner, or an owner's email address
 }
 
 // ViolationFilter selects violations. Zero fields select all.
@@ -60,8 +60,8 @@ type ViolationFilter struct {
 	Decision string
 	Model    string
 	Key      string    // a key's ID
-	From     time.Time // first finding is at or after this time
-	To       time.Time // first finding is before this time
+	From     time.Time // only violations whose first finding is at or after this time
+	To       time.Time // only violations whose first finding is before this time
 	Limit    int       // violations per page, at most 100; default 50
 	After    string    // Next of the page before
 }
@@ -70,7 +70,7 @@ type ViolationFilter struct {
 type ViolationChange struct {
 	State   ViolationState
 	Note    *string // at most 1000 characters; a pointer to "" removes the note
-	Version int     // version on which the change is based; if it is outdated, the change is refused with a *ConflictError
+	Version int     // the version that you read before the change; if it is outdated, the error is a *ConflictError
 }
 
 // MarshalJSON writes the fields that change.
@@ -121,8 +121,7 @@ func (s ViolationService) Get(ctx context.Context, id string, opts ...CallOption
 	return violation, err
 }
 
-// Update changes a violation's state and note. It is retried only if the gateway is certain not to have changed
-// anything.
+// Update changes a violation's state and note. It is retried only if the gateway certainly has not changed anything.
 func (s ViolationService) Update(ctx context.Context, id string, change ViolationChange, opts ...CallOption) (*Violation, error) {
 	return send[Violation](ctx, s.client, http.MethodPatch, "/api/violations/", id, "", change, opts)
 }

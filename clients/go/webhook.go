@@ -26,9 +26,10 @@ const (
 // WebhookVerifier verifies deliveries of a project's alert webhook. The zero value uses the secrets in the variable
 // POSTERN_WEBHOOK_SECRET and a tolerance of 5 minutes. A verifier is safe for concurrent use.
 type WebhookVerifier struct {
-	// Secrets are the webhook's secrets, each of which the project's settings show once: whsec_ and at least 24 bytes
-	// in base64. A delivery may be signed with any of them, so set both the old and the new one while you rotate the
-	// secret. If nil, they come from POSTERN_WEBHOOK_SECRET, separated by spaces or commas.
+	// Secrets are the webhook's secrets: whsec_ and at least 24 bytes in base64. The project's settings show each
+	// secret once. A delivery may be signed with any of these secrets. While you rotate the secret, set both the old
+	// and the new one. If Secrets is nil, the secrets come from POSTERN_WEBHOOK_SECRET, separated by spaces or
+	// commas.
 	Secrets []string `json:"-"`
 	// Tolerance is how far the time of a delivery may be from the current time, in both directions. Zero means 5
 	// minutes.
@@ -42,14 +43,14 @@ func (v WebhookVerifier) String() string {
 	return fmt.Sprintf("postern.WebhookVerifier(%d secrets)", len(v.Secrets))
 }
 
-// Format writes String, for any verb. fmt does not call it for a verifier in an unexported field of another struct,
-// so use a pointer there.
+// Format writes String, for any verb. In an unexported field of a struct, use a pointer to a verifier, because fmt
+// does not call Format for values in such fields.
 func (v WebhookVerifier) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, v.String()) }
 
-// VerifyWebhook verifies a delivery and returns its event. body is the body as it arrived, at most 1 MiB. Without
-// secrets, those in POSTERN_WEBHOOK_SECRET are used. For a tolerance other than 5 minutes, use a WebhookVerifier. If
-// the gateway did not send the delivery, or its time is outside the tolerance, the error is a
-// *WebhookVerificationError. A missing or malformed secret is a *ConfigurationError.
+// VerifyWebhook verifies a delivery and returns its event. body is the body as it arrived, at most 1 MiB. If you pass
+// no secrets, the secrets come from POSTERN_WEBHOOK_SECRET. The tolerance is 5 minutes; for another one, use a
+// WebhookVerifier. If the gateway did not send the delivery, or if its time is outside the tolerance, the error is a
+// *WebhookVerificationError. If a secret is missing or malformed, the error is a *ConfigurationError.
 //
 // The gateway repeats a delivery, with the same ID, until it receives a 2xx status. Skip an ID that you have seen.
 func VerifyWebhook(body []byte, header http.Header, secrets ...string) (*WebhookEvent, error) {
@@ -107,7 +108,6 @@ func (v WebhookVerifier) keys() ([][]byte, error) {
 	return keys, nil
 }
 
-// checkTime compares a time in Unix seconds with now.
 func (v WebhookVerifier) checkTime(timestamp string) error {
 	tolerance := cmp.Or(v.Tolerance, defaultTolerance)
 	if tolerance < 0 {
@@ -133,7 +133,7 @@ type delivery struct {
 	body                      []byte
 }
 
-// isSigned reports whether one of the keys made one of the first maxSignatures signatures.
+// isSigned checks the first maxSignatures signatures. It reports whether one of the keys made one of them.
 func (d delivery) isSigned(keys [][]byte) bool {
 	var wanted [][]byte
 	for _, key := range keys {
@@ -146,7 +146,7 @@ func (d delivery) isSigned(keys [][]byte) bool {
 	for rest := d.signatures; rest != "" && compared < maxSignatures; {
 		var signature string
 		signature, rest, _ = strings.Cut(rest, " ")
-		signature = strings.TrimSuffix(signature, ",") // left over from headers that were joined with ", "
+		signature = strings.TrimSuffix(signature, ",") // a comma that remains if headers were joined with ", "
 		if !strings.HasPrefix(signature, "v1,") {
 			continue // the signature has an unknown version
 		}
@@ -158,8 +158,8 @@ func (d delivery) isSigned(keys [][]byte) bool {
 	return found
 }
 
-// headerValue returns a header's values, separated by spaces. It ignores the case of names, because the map might
-// come from code other than net/http.
+// headerValue returns a header's values, separated by spaces. It ignores the case of names, because the caller's map
+// may not come from net/http.
 func headerValue(header http.Header, name string) string {
 	values := header.Values(name)
 	for other, more := range header {

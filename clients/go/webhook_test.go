@@ -74,7 +74,7 @@ func wireWebhook(e *WebhookEvent) any {
 	return members
 }
 
-// Signed returns the headers of a delivery of body that is sent now.
+// Signed returns the headers of a delivery that is sent now.
 func Signed(body, secret string) http.Header {
 	key, _ := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
 	now := fmt.Sprint(time.Now().Unix())
@@ -169,7 +169,7 @@ func TestWebhookHeaders(t *testing.T) {
 	secret, body := SecretOf('a'), `{"type":"new.thing"}`
 	header := Signed(body, secret)
 	lower := http.Header{}
-	for name, values := range header { // as some frameworks provide headers
+	for name, values := range header { // some frameworks write header names like this
 		lower[strings.ToLower(name)] = values
 	}
 	lower["webhook-signature"] = []string{"v1,AAAA", header.Get("webhook-signature")}

@@ -1,5 +1,5 @@
-// Compares what the agents send (headers, fields, kinds of tools and kinds of items) with sent.json. Prints what is
-// new and what is no longer sent. Then it updates sent.json. renew.mjs runs this program after it has changed the
+// Compares the agents' headers, fields, kinds of tools and kinds of items with sent.json. Prints the new ones and the
+// ones that the agents no longer send. Then it updates sent.json. renew.mjs runs this program after it has changed the
 // pins.
 //
 //	AGENTS=codex,claude node test/agents/sent.mjs
