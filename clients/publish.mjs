@@ -33,8 +33,8 @@ function npm(path) {
 }
 
 /**
- * Builds a copy of the tracked files, because setuptools writes into its source. Without build isolation, it downloads
- * nothing.
+ * Builds a copy of the tracked files, because setuptools writes into the folder that it builds. There is no build
+ * isolation, so nothing is downloaded.
  */
 function python(path) {
   const copy = mkdtempSync(join(tmpdir(), 'postern-python-'))

@@ -1,5 +1,5 @@
-// Writes the version of the client libraries, clients/VERSION, into the files that need it. With --check, it lists the
-// files that have another version and fails.
+// Writes the version of the client libraries, clients/VERSION, into the files that need it. With --check, it lists
+// the files with another version instead, and fails if there are any.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 

@@ -158,8 +158,8 @@ func (d delivery) isSigned(keys [][]byte) bool {
 	return found
 }
 
-// headerValue returns a header's values, separated by spaces. It ignores the case of names, because the caller's map
-// may not come from net/http.
+// headerValue returns a header's values, separated by spaces. It ignores the case of names, because the map might not
+// come from net/http.
 func headerValue(header http.Header, name string) string {
 	values := header.Values(name)
 	for other, more := range header {

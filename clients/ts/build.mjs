@@ -1,5 +1,5 @@
 // Builds clients/ts/dist from clients/ts/src, file by file: ES modules in dist, CommonJS in dist/cjs, each with
-// declarations. Nothing is bundled, so all entry points of the package share the same error classes.
+// declarations. Nothing is bundled, so that all entry points of the package share their error classes.
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -8,13 +8,14 @@ import type { Settings } from './settings.js'
 export type PosternCallOptions = {
   /** Tightens the project's Governor. Overrides the provider's setting. */
   governor?: { enabled?: boolean; strictMode?: boolean; autoApproveThreshold?: number }
-  /** Rejects the request if the model does not support one of its parameters, instead of dropping the parameter. */
+  /** Rejects a request with parameters that the model does not support. By default, they are dropped. */
   strict?: boolean
   /** How the gateway's cache is used: `no-store`, `no-cache` or `max-age=N`. */
   cacheControl?: string
   /**
-   * Makes the call safe to repeat: a string, or `true` for a new key. The provider then retries a failed request
-   * itself, up to `retries` times, and the AI SDK's `maxRetries` has no effect. Chat only.
+   * An idempotency key, which makes the call safe to repeat: a string, or `true` for a new key. With a key, the
+   * provider itself retries a failed request, up to `retries` times, and the AI SDK's `maxRetries` has no effect.
+   * Only for chat models.
    */
   idempotency?: boolean | string
 }

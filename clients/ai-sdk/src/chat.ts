@@ -17,16 +17,16 @@ import type { Settings } from './settings.js'
 const errorSchema = z.looseObject({ error: z.looseObject({ message: z.string() }) })
 
 /**
- * A chat model behind the gateway, via `/v1/chat/completions`. It implements specification v3, which both `ai` 6 and
- * 7 accept. Version 6 does not know v4, which version 7 introduced.
+ * A chat model behind the gateway, via `/v1/chat/completions`. It implements specification v3, which `ai` 6 and `ai`
+ * 7 accept. Only `ai` 7 accepts v4.
  */
 export class PosternChatModel implements ChatModel {
   readonly specificationVersion = 'v3'
   readonly provider = 'postern.chat'
   readonly modelId: string
   /**
-   * Only https image URLs reach the gateway as URLs. The AI SDK downloads anything else, such as a PDF, because chat
-   * completions cannot refer to it by URL.
+   * Only https URLs of images reach the gateway as URLs. The AI SDK downloads all other files, such as PDFs, because
+   * a chat completion cannot refer to them by URL.
    */
   readonly supportedUrls = { 'image/*': [/^https:\/\//] }
   // These are properties because ai 7 calls them on a proxy of the model.
@@ -74,7 +74,7 @@ async function stream(chat: Chat, settings: Settings, options: LanguageModelV3Ca
   }
 }
 
-// The options may also contain fields that only v4 has, such as `reasoning`, because ai 7 passes them.
+// ai 7 may pass fields that only v4 has, such as `reasoning`.
 function inV4(options: LanguageModelV3CallOptions): LanguageModelV4CallOptions {
   return { ...options, prompt: marked(options.prompt) }
 }

@@ -13,19 +13,19 @@ import type { Settings } from './settings.js'
 type Cause = APIError | APIConnectionError | InvalidResponseError
 
 /**
- * A failed call. For the AI SDK, it is an `APICallError`. `cause` is the client's error, such as
- * `BudgetExceededError` or `APIConnectionError`. The error's JSON and its printed form do not contain the prompt.
+ * A failed call. The AI SDK treats it as an `APICallError`. `cause` is the client's error, such as
+ * `BudgetExceededError` or `APIConnectionError`. The prompt is neither in the error's JSON nor in its printed form.
  */
 export class PosternCallError extends APICallError {
   /**
-   * Postern's code, such as `budget_exceeded`. It is `connection_lost` if no complete response arrived,
-   * `invalid_response` for a response with an unexpected shape, and null for an error that is not from Postern.
+   * Postern's code, such as `budget_exceeded`. If no complete response arrived, it is `connection_lost`. If the
+   * response has an unexpected shape, it is `invalid_response`. If the error is not from Postern, it is null.
    */
   readonly code: string | null
   readonly requestId: string | null
   /** The Governor's findings, for the code `blocked_by_policy`. */
   readonly findings: Finding[]
-  /** When the limit or budget that refused the call resets, as an ISO date; null for other errors. */
+  /** When the exceeded limit or budget resets, as an ISO date; null for other errors. */
   readonly resetsAt: string | null
   /** The gateway's requests to providers and their results, such as `1; openai/gpt-5.4=503`. */
   readonly attempts: string | null
@@ -61,7 +61,7 @@ export class PosternStreamError extends Error {
 }
 
 /**
- * Converts a failure of the AI SDK's transport to its Postern form. `repeated` means that the provider has already
+ * Converts a failure of the AI SDK's transport to a Postern error. If `repeated` is true, the provider has already
  * retried the request.
  */
 export function posternError(error: unknown, { governor }: Settings, repeated: boolean): unknown {
@@ -84,8 +84,8 @@ function noAnswer({ cause, statusCode: status, responseHeaders }: APICallError):
 }
 
 /**
- * Converts an error within a stream to its Postern form. An error event from Postern arrives as a plain object.
- * Anything else is an error that the AI SDK raised while it read the stream.
+ * Converts an error within a stream to a Postern error. An error event from Postern arrives as a plain object. All
+ * other errors come from the AI SDK's reading of the stream.
  */
 export function streamError(error: unknown, meta: ResponseMeta): PosternStreamError {
   if (error instanceof PosternStreamError) return error

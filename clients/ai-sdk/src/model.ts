@@ -1,5 +1,5 @@
-// The models as types. ai 6 and ai 7 each come with their own @ai-sdk/provider. Their versions of specification v3
-// differ in one way: ai 7's version makes JSON read-only, and ai 6 does not accept read-only JSON.
+// The types of the models. ai 6 and ai 7 have different versions of @ai-sdk/provider. In ai 7's types for
+// specification v3, JSON is read-only. ai 6 does not accept read-only JSON. There are no other differences.
 import type {
   EmbeddingModelV3,
   EmbeddingModelV3CallOptions,

@@ -1,12 +1,12 @@
-// Converts prompts from the AI SDK's specification v3, which the adapter's models accept, to v4, which the underlying
-// models need.
+// Converts prompts from the AI SDK's specification v3 to v4. The adapter's models accept v3, and the models that they
+// use need v4.
 import type { LanguageModelV3FilePart, LanguageModelV3Prompt, LanguageModelV4Prompt } from '@ai-sdk/provider'
 
 type FileData = LanguageModelV3FilePart['data'] | { type: string }
 
 /**
- * Tags the data of files as v4 requires. Everything else is the same in both versions or may keep its v3 form,
- * because a tool's result becomes a string anyway. `ai` 7 already passes references and texts in the v4 form.
+ * Tags the data of files as v4 requires. The results of tools keep their v3 form, because they become strings anyway.
+ * Everything else is the same in v3 and v4. `ai` 7 already passes references and texts in the v4 form.
  */
 export function marked(prompt: LanguageModelV3Prompt): LanguageModelV4Prompt {
   return prompt.map((message) => {

@@ -1,4 +1,4 @@
-// The parts that all models of a provider share: the checked options, and the function that sends their requests.
+// The parts that all models of a provider share: the checked options and the function that sends requests.
 import type { FetchFunction } from '@ai-sdk/provider-utils'
 import { type AdapterOptions, adapterSettings, type GovernorOptions, keyOf, resend } from '@postern-ai/client/adapter'
 

@@ -1,6 +1,6 @@
-// The packed provider next to ai 6, installed from the registry as an outside user does. npm reports no conflict, the
-// tests in this folder pass with the installed packages, and a strict project compiles. In the checkout, the same
-// tests run with ai 7, and clients/examples installs the packed provider next to ai 7.
+// Installs the packed provider and ai 6 from the registry, as an outside user does. npm must report no conflict, the
+// tests in this folder must pass with the installed packages, and a strict project must compile. For ai 7, the same
+// tests run in the checkout, and clients/examples installs the packed provider.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

@@ -28,8 +28,8 @@ after(() => {
 })
 const local = `http://127.0.0.1:${files.address().port}`
 
-// Replaces the AI SDK's own download function, which refuses addresses of this machine. It receives the same
-// requests.
+// Replaces the AI SDK's own download function, because that one refuses addresses of this machine. It receives the
+// same requests.
 const download = (requests) =>
   Promise.all(
     requests.map(async ({ url, isUrlSupportedByModel }) => {

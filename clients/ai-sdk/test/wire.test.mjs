@@ -195,7 +195,7 @@ test('providerOptions.postern: headers for Postern’s own members, the body for
   assert.deepEqual(embedding.body, { model: 'vectors', input: ['x'], encoding_format: 'float', dimensions: 3 })
 })
 
-// Specification v3 has no `reasoning`. ai 7 passes its setting anyway, and ai 6 has no such setting.
+// Specification v3 has no `reasoning`, but ai 7 passes its setting anyway. ai 6 has no such setting.
 test('the reasoning of ai 7 is in the body', async () => {
   const { postern, requests } = scripted([json(completion), json(completion)])
   await generate(postern, { reasoning: 'high' })

@@ -89,7 +89,7 @@ test('OpenAI Agents: the iterator throws', async (t) => {
 test('OpenAI’s library for Go: stream.Err returns the error event', async () => {
   const cwd = join(import.meta.dirname, '../openai-go')
   const env = { ...process.env, POSTERN_API_KEY: apiKey, POSTERN_BASE_URL: await failing() }
-  // The program sends "Say this is a test". The completion is short, but the provider still fails within it.
+  // The program sends "Say this is a test". The completion is short, but the provider still fails before its end.
   await assert.rejects(promisify(execFile)('go', ['run', '.'], { cwd, env }), (error) => {
     assert.equal(error.code, 1)
     assert.match(error.stderr, /provider_error/)

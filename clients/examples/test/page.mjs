@@ -43,9 +43,9 @@ async function pack() {
 const packed = pack()
 
 /**
- * Creates the folder of the section with a given title. The section's commands have run in it, and its programs have
- * the same file names as in the examples. npm prefers packages from its cache. Commands that install nothing from
- * this checkout always have the same result, so their folder is kept in the user's cache for the next run.
+ * Creates a folder for the section with a given title and runs the section's commands in it. The section's programs
+ * have the same file names as in the examples. npm prefers packages from its cache. If the commands install nothing
+ * from this checkout, their result is always the same. The folder then stays in the user's cache for the next run.
  */
 export async function follow(title) {
   const blocks = blocksOf(sections.find((section) => section.startsWith(`${title}\n`)))
@@ -73,7 +73,7 @@ async function others(commands) {
   mkdirSync(cache, { recursive: true })
   const folder = mkdtempSync(`${kept}-`)
   await carryOut(commands, folder)
-  // Another run may have been faster. Its folder is just as good.
+  // If another run was faster, its folder is just as good.
   await rename(folder, kept).catch(() => rmSync(folder, { recursive: true }))
   return kept
 }

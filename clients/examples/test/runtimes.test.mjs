@@ -25,8 +25,8 @@ async function bundled(contents, options = {}) {
   return outputFiles[0].text
 }
 
-// Only with this flag does the signal of workerd's requests abort when the visitor disconnects. Without it, the
-// response's body is canceled instead.
+// If a visitor disconnects, workerd aborts the request's signal only with this flag. Without the flag, it cancels the
+// response's body instead.
 async function inWorkerd(flags) {
   const script = await bundled(`
     import { Postern } from '@postern-ai/client'
@@ -157,6 +157,6 @@ test('Chromium: a page streams, and a page of another origin cannot', async () =
       [own, headers],
     )
   assert.equal(await call({ 'content-type': 'application/json' }), 'TypeError') // the preflight fails
-  assert.equal(await call(null), 0) // text, as a form sends it; the page sees nothing
+  assert.equal(await call(null), 0) // a form sends plain text, and the page cannot see the response
   assert.equal((await gateway.seen()).length, before)
 })

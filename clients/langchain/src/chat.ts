@@ -37,8 +37,8 @@ type WithMeta<T> = T & { [META]?: ResponseMeta }
 
 /**
  * A chat model behind a Postern gateway. `response_metadata.postern` has the request ID, the cost, the attempts and
- * the rest of the client's `meta`. Errors are the client's, such as `BudgetExceededError`. The model's printed and
- * serialized forms do not contain the key.
+ * the rest of the client's `meta`. Its errors are the client's, such as `BudgetExceededError`. The key is neither in
+ * the model's printed form nor in its serialized form.
  *
  * ```ts
  * const model = new ChatPostern({ model: 'gpt-5.4', apiKey: '…', baseURL: 'https://ai.example.com' })
@@ -106,7 +106,8 @@ export class ChatPostern extends ChatOpenAICompletions<ChatPosternCallOptions> {
     return super._generate(messages, sent, manager)
   }
 
-  // Counting with tiktoken would fetch its tables from the network. Tokens are estimated only with `streaming: true`.
+  // An estimate, because counting with tiktoken would fetch its tables from the network. LangChain calls this method
+  // only with `streaming: true`.
   override async getNumTokens(content: unknown): Promise<number> {
     return Math.ceil((typeof content === 'string' ? content : JSON.stringify(content)).length / 4)
   }

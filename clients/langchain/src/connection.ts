@@ -37,17 +37,17 @@ const OPTIONS = ['apiKey', 'baseURL', 'environment', 'idempotency', 'governor', 
 export interface PosternCallSettings {
   /** Tightens the project's Governor. Overrides the model's setting. */
   governor?: GovernorOptions
-  /** Rejects the request if the model does not support one of its parameters, instead of dropping the parameter. */
+  /** Rejects a request with parameters that the model does not support. By default, they are dropped. */
   strict?: boolean
   /** How the gateway's cache is used: `no-store`, `no-cache` or `max-age=N`. */
   cacheControl?: string
-  /** Makes the call safe to repeat: a string, or `true` for a new key, which its retries share. */
+  /** An idempotency key, which makes the call safe to repeat: a string, or `true` for a new key. */
   idempotency?: boolean | string
 }
 
 /**
- * A placeholder, because LangChain's OpenAI classes require a key. Postern's own key is added in `fetch`, so no
- * property of a model contains it.
+ * LangChain's OpenAI classes require a key, so they get a placeholder. `fetch` adds Postern's own key, so no property
+ * of a model contains it.
  */
 export const PLACEHOLDER = 'in-fetch'
 
@@ -67,8 +67,8 @@ export class Connection {
   }
 
   /**
-   * The configuration of OpenAI's client. Null keeps it from reading OpenAI's variables. Its log is off because it
-   * would contain responses.
+   * The configuration of OpenAI's client. Fields that are null do not come from OpenAI's variables. The client's log
+   * is off because it would contain responses.
    */
   get configuration(): ClientOptions {
     const { baseURL } = this
@@ -91,8 +91,8 @@ export class Connection {
   }
 
   /**
-   * Converts an error from OpenAI's client to a Postern error, marked as LangChain's code expects. `requestId` is the
-   * ID of an incomplete response.
+   * Converts an error from OpenAI's client to a Postern error and marks it as LangChain's code expects. If the
+   * response was incomplete, `requestId` is its request ID.
    */
   errorOf(thrown: unknown, requestId: string | null = null): unknown {
     const { status, headers, error } = (thrown ?? {}) as { status?: number; headers?: Headers; error?: object }
@@ -148,7 +148,7 @@ const CODES: Record<number, LangChainErrorCodes> = {
   429: 'MODEL_RATE_LIMIT',
 }
 
-// When an error gets here, all retries have been made, so LangChain must not add its own.
+// Retries have already been made, so LangChain must not add its own.
 function marked(error: APIError): APIError {
   const code = CODES[error.status]
   return stampRetryable(code ? Object.assign(error, { lc_error_code: code }) : error, false)

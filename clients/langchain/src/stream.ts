@@ -5,8 +5,8 @@ import { type Connection, isAbort } from './connection.js'
 export type Chunk = OpenAIClient.Chat.ChatCompletionChunk
 
 /**
- * Passes on a stream's chunks and marks the first. Throws a StreamError for the gateway's error event, and for a
- * stream that ends without a finish reason, which OpenAI's client would consider complete.
+ * Passes on a stream's chunks and marks the first one. Throws a StreamError if the gateway sends an error event. Also
+ * throws one if the stream ends without a finish reason, which OpenAI's client would accept as complete.
  */
 export async function* checked(
   chunks: AsyncIterable<Chunk>,

@@ -1,7 +1,7 @@
-// LangChain's standard tests for chat models and embeddings, rewritten to run against the real gateway, because the
-// package that contains them is not published. Each test keeps its original name. The originals are in
-// libs/langchain-standard-tests of langchain-ai/langchainjs (chat models) and in libs/standard-tests of
-// langchain-ai/langchain (embeddings, which the JavaScript package does not have).
+// LangChain's standard tests for chat models and embeddings. They are rewritten for the real gateway, because their
+// package is not published. Each test keeps its original name. The originals are in libs/langchain-standard-tests of
+// langchain-ai/langchainjs (chat models) and in libs/standard-tests of langchain-ai/langchain (embeddings, which the
+// JavaScript package does not have).
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { InMemoryCache } from '@langchain/core/caches'
@@ -363,6 +363,6 @@ for (const [mode, key] of [
     assert.equal(new Set(vectors.map(({ length }) => length)).size, 1)
   })
 
-  // LangChain JS has no synchronous methods, so test_aembed_query and test_aembed_documents are the same as the two
+  // LangChain JS has no synchronous methods, so test_aembed_query and test_aembed_documents would repeat the two
   // tests above.
 }

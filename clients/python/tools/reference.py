@@ -29,8 +29,8 @@ Results are frozen dataclasses. Their `raw` is the JSON object as it arrived, wi
 library does not know. Times are texts in RFC 3339, in UTC.
 """
 
-# The page's sections in order: title, names by module (all classes if no name is listed), and parts of types.py, each
-# identified by the comment before it.
+# The page's sections in order. Each has a title, names by module, and parts of types.py. If no name is listed, all
+# classes count. A part of types.py is named by the comment before it.
 SECTIONS: list[tuple[str, dict[str, list[str]], list[str]]] = [
     (
         "Client and options",

@@ -1,5 +1,5 @@
-// For @postern-ai/ai-sdk and @postern-ai/langchain, which put Postern behind a framework's interface: the client's
-// options, errors and metadata, without its methods. It is not for other use and may change in any version.
+// The client's options, errors and metadata for @postern-ai/ai-sdk and @postern-ai/langchain, which put Postern
+// behind a framework's interface. No other package should use this module, because any version may change it.
 import { type APIError, ConfigurationError } from './errors.js'
 import { errorOf, flat } from './failure.js'
 import { isObject, parsed } from './json.js'

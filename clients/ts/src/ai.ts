@@ -77,7 +77,7 @@ export interface ChatParams {
   topP?: number | undefined
   /** Stop sequences: the output ends before any of these strings. */
   stop?: string | readonly string[] | undefined
-  /** For repeatable sampling, if the provider supports it. */
+  /** Makes sampling repeatable, if the provider supports it. */
   seed?: number | undefined
   /** How much reasoning the model does. */
   reasoning?: { effort: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' } | undefined
@@ -95,7 +95,8 @@ export interface ChatParams {
    */
   cacheControl?: string | undefined
   /**
-   * Reject the request with 400 if the model does not support one of its parameters, instead of dropping the parameter.
+   * If true, a parameter that the model does not support causes a 400. By default, the gateway drops such a
+   * parameter.
    */
   strict?: boolean | undefined
 }
@@ -103,10 +104,10 @@ export interface ChatParams {
 /** Parameters of a completion, or of a stream with a `schema`. */
 export interface CompleteParams<Output = unknown> extends ChatParams {
   /**
-   * A Standard Schema for the output, such as a Zod schema. The model is prompted to return JSON, and the validated
-   * output is `data`, or `data()` for a stream. If there is no `responseSchema` and the schema can produce its JSON
-   * Schema, as in Zod 4.2, the JSON Schema is sent as the `responseSchema`. If your schema cannot produce it,
-   * describe the JSON that you want in the messages.
+   * A Standard Schema for the output, such as a Zod schema. The model is prompted to return JSON. The validated
+   * output is `data`, or `data()` for a stream. Some schemas can produce a JSON Schema, as in Zod 4.2. It is sent as
+   * the `responseSchema`, unless you set one. If your schema cannot produce a JSON Schema, describe the JSON that you
+   * want in the messages.
    */
   schema?: StandardSchema<Output> | undefined
 }
@@ -117,7 +118,7 @@ export interface EmbedParams {
   model: string
   /** One text, or up to 2048 texts. */
   input: string | readonly string[]
-  /** The length of each vector, if the model supports other lengths. */
+  /** The length of each vector, if the model offers several lengths. */
   dimensions?: number | undefined
   /** As in ChatParams. */
   cacheControl?: string | undefined
@@ -161,7 +162,7 @@ export interface Served {
   /** Whether the response comes from the gateway's cache. */
   cacheHit: boolean
   usage: Usage
-  /** Provider calls; 0 for a cached response or a development key. */
+  /** Number of calls to providers; 0 for a cached response or a development key. */
   attempts: number
   /** Time that the gateway took, in milliseconds. */
   latencyMs: number
@@ -217,9 +218,9 @@ export class AI {
   }
 
   /**
-   * Gets a completion in one piece. With a `schema`, the result includes the validated output, and an output that the
-   * schema rejects causes an OutputValidationError. Tool calls without text have nothing to validate, so with
-   * `tools`, `data` may be undefined.
+   * Gets a completion in one piece. With a `schema`, the result includes the validated output. If the schema rejects
+   * the output, the call fails with an OutputValidationError. If there are tool calls but no text, nothing is
+   * validated, and `data` is undefined.
    *
    * ```ts
    * const { text, usage } = await postern.ai.complete({ messages: [{ role: 'user', content: 'Hello!' }] })

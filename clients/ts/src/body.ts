@@ -11,7 +11,7 @@ export const MAX_BODY_BYTES = 64 * 1024 * 1024
 export async function readText(response: Response): Promise<string> {
   const reader = response.body?.getReader()
   if (!reader) return ''
-  const decoder = new TextDecoder('utf-8', { ignoreBOM: true }) // an export's lines are hashed byte for byte
+  const decoder = new TextDecoder('utf-8', { ignoreBOM: true }) // a byte order mark must stay, because an export's lines are hashed byte for byte
   let text = ''
   for (let bytes = 0; ; ) {
     const { done, value } = await reader.read()

@@ -15,8 +15,7 @@ import { Violations } from './violations.js'
 const REPLACED = Symbol.for('@postern-ai/client hooks')
 
 /**
- * A client for a Postern gateway. Its only state is the project's ID, so one client can serve an entire program, even
- * with many concurrent calls.
+ * A client for a Postern gateway. One client can serve an entire program, even with many concurrent calls.
  *
  * ```ts
  * const postern = new Postern() // with POSTERN_API_KEY and POSTERN_BASE_URL
@@ -73,8 +72,8 @@ export class Postern {
   }
 
   /**
-   * Posts JSON to any endpoint. A request is retried only if the response says that nothing was done, or if the
-   * options have an idempotency key, which the endpoint must support.
+   * Posts JSON to any endpoint. A request is retried only if the response proves that nothing was done. If the
+   * endpoint supports idempotency keys, set one: the request is then retried after other failures too.
    *
    * ```ts
    * const answer = await postern.post<{ output: unknown[] }>('/v1/responses', { model: 'gpt-4.1-mini', input: 'Hello!' })

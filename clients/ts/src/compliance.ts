@@ -190,8 +190,8 @@ export class Compliance {
   }
 
   /**
-   * Exports compliance data. If entries are pruned in the meantime, iterating throws a ConflictError, and you need to
-   * start again.
+   * Exports compliance data. If the gateway prunes entries during the export, iterating throws a ConflictError. Then
+   * start the export again.
    *
    * ```ts
    * for await (const line of postern.compliance.export({ type: 'audit' }).lines()) file.write(`${line}\n`)

@@ -23,7 +23,7 @@ export interface Finding {
   path: string
   /** Offset of the finding's first byte in the decoded text, in UTF-8. */
   start: number
-  /** Offset just past the finding's last byte. */
+  /** Offset of the first byte after the finding. */
   end: number
 }
 
@@ -157,8 +157,8 @@ export class WebhookVerificationError extends PosternError {
   }
 
   /**
-   * The problem. `invalid_signature` means that the secret or the body is a different one. `invalid_payload` means that
-   * the body is not an event, or is larger than 1 MiB.
+   * The problem. `invalid_signature`: the delivery was signed with another secret or has another body.
+   * `invalid_payload`: the body is not an event, or is larger than 1 MiB.
    */
   readonly code:
     | 'missing_header'
@@ -214,7 +214,7 @@ export class APIError extends PosternError {
   readonly findings: Finding[]
   /** The gateway's requests to providers; null if it sent none. */
   readonly attempts: Attempts | null
-  /** When the limit or budget that refused the call resets, as an ISO date; null for other errors. */
+  /** When the exceeded limit or budget resets, as an ISO date; null for other errors. */
   readonly resetsAt: string | null
   /** The response's headers. */
   readonly headers: Headers
@@ -274,8 +274,8 @@ export class NotFoundError extends APIError {
 }
 
 /**
- * 409: another request changed the object, or a request with the same idempotency key is in progress or has an unknown
- * outcome.
+ * 409: another request changed the object, or an earlier request with the same idempotency key is still in progress
+ * or has an unknown outcome.
  */
 export class ConflictError extends APIError {
   static {

@@ -26,7 +26,7 @@ export interface ExpressResponse {
 
 /**
  * Creates a handler that streams completions to a browser, which never sees the key. See `createChatHandler` in
- * `@postern-ai/client/handler`. `authorize` receives Express's request, including anything that earlier middleware
+ * `@postern-ai/client/handler`. `authorize` receives Express's request, with everything that earlier middleware has
  * added. The handler works with or without Express's JSON parser in front of it.
  *
  * ```js
@@ -40,7 +40,7 @@ export function createChatHandler<Request extends ExpressRequest, Context>(
   return async (request, response) => {
     const gone = new AbortController()
     const leave = () => gone.abort()
-    response.once('close', leave) // also fires after the response has ended, when nobody listens to the signal
+    response.once('close', leave) // this event also fires after the response has ended, but then nobody listens to the signal
     const headers = { get: (name: string) => single(request.headers[name]) }
     const answer = await relay(options, request, {
       method: request.method ?? 'GET',
@@ -63,8 +63,8 @@ function single(value: string | string[] | undefined): string | null {
   return (Array.isArray(value) ? value.join(', ') : value) ?? null
 }
 
-// Once Express's JSON parser has read the body, there is nothing left to read. The connection must survive a body
-// that is too large, because the response is sent on it.
+// If Express's JSON parser has read the body, there is nothing left to read. If the body is too large, the connection
+// must stay open for the response.
 function bodyOf(request: ExpressRequest): AsyncIterable<Uint8Array> {
   if (request.body === undefined) return request.iterator?.({ destroyOnReturn: false }) ?? request
   return (async function* () {

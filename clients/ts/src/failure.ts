@@ -42,8 +42,8 @@ export interface Sent {
 }
 
 /**
- * The error for a response, whose body may be anything. With `governed`, a blocked request is a BlockedByPolicyError.
- * Without `sent`, the message has less detail.
+ * The error for a response with any body. If `governed` is true, the error for a blocked request is a
+ * BlockedByPolicyError. Without `sent`, the message has less detail.
  */
 export function errorOf(status: number, headers: Headers, text: string, governed: boolean, sent?: Sent): APIError {
   const value = parsed(text)
@@ -95,8 +95,8 @@ export function isPage(headers: Headers): boolean {
 }
 
 /**
- * Returns ` from ` and the URL without its query. With `asks`, a question follows if the base URL ends in one of the
- * gateway's paths.
+ * Returns ` from ` and the URL without its query. If `asks` is true and the base URL ends in one of the gateway's
+ * paths, a question follows.
  */
 export function fromWhere({ url, baseURL }: Pick<Sent, 'url' | 'baseURL'>, asks: boolean): string {
   const wrong = /\/(api|dashboard)$/.exec(baseURL)?.[0]
@@ -105,7 +105,8 @@ export function fromWhere({ url, baseURL }: Pick<Sent, 'url' | 'baseURL'>, asks:
 }
 
 /**
- * The first problem or finding, and how many more there are. OpenAI's error format repeats its message as a problem.
+ * The first problem or finding, and how many more there are. In OpenAI's error format, the message also occurs as a
+ * problem.
  */
 function firstOf({ text, details, findings }: APIErrorFields): string {
   const problems = details.filter((problem) => textOf(problem?.message) !== null && problem.message !== text)

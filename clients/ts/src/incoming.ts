@@ -36,9 +36,9 @@ export class Rejection extends Error {
 }
 
 /**
- * Rejects requests from other sites' pages, and returns the CORS headers for allowed ones. A request with neither
- * header does not come from a browser, because browsers send `Origin` with every POST. Source: Fetch standard,
- * "Origin header", and W3C Fetch Metadata, "Sec-Fetch-Site".
+ * Rejects requests from pages of other sites. If the request is allowed, returns the CORS headers of its response. If
+ * a request has neither header, it does not come from a browser, because browsers send `Origin` with every POST.
+ * Source: Fetch standard, "Origin header", and W3C Fetch Metadata, "Sec-Fetch-Site".
  */
 export function crossOrigin(call: Call, allowed: string[]): Record<string, string> {
   const origin = call.headers.get('origin')
@@ -67,7 +67,7 @@ export function checkHead(call: Call): void {
   if (call.method !== 'POST') {
     throw new Rejection(405, 'method_not_allowed', 'Use POST.', { allow: 'POST, OPTIONS' })
   }
-  // A form on another site cannot send this content type without a preflight request.
+  // A form on another site can send this content type only after a preflight request.
   if (!/^application\/json\s*(;|$)/i.test(call.headers.get('content-type') ?? '')) {
     throw new Rejection(415, 'unsupported_media_type', 'The content type must be application/json.')
   }

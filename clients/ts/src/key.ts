@@ -23,8 +23,8 @@ export function environmentOfKey(key: string): Environment | undefined {
 }
 
 /**
- * The key for one attempt. If the function fails, its error may contain a secret, so ours does not include it.
- * `wanted` is the environment that the key must belong to, if the caller has set one.
+ * The key for one attempt. If the function fails, the thrown error does not include the function's error, which may
+ * contain a secret. If the caller has set an environment, it is `wanted`, and the key must belong to it.
  */
 export async function keyOfAttempt(source: string | KeyFunction, wanted: Environment | undefined): Promise<string> {
   if (typeof source === 'string') return source

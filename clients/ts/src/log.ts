@@ -37,12 +37,13 @@ export class Log {
     try {
       this.#write({ time: new Date().toISOString(), level, msg, ...fields })
     } catch {
-      // A logger that fails must not fail the call.
+      // If the logger fails, the call must still succeed.
     }
   }
 
   /**
-   * Writes a record unless an equal one was written before, because every response repeats that a model is deprecated.
+   * Writes a record unless an equal one was written before. For example, every response repeats that a model is
+   * deprecated.
    */
   once(level: LogRecord['level'], msg: string, fields: Record<string, unknown>): void {
     const key = JSON.stringify([msg, fields])

@@ -33,7 +33,7 @@ export interface Model {
   deprecatedAt: string | null
   /** When a deprecated model is to be retired. The registry does not retire it automatically. */
   sunsetAt: string | null
-  /** The newest 50, oldest first. */
+  /** The newest 50; the oldest of them comes first. */
   approvals: { by: string; at: string; reason: string; state: 'approved' | 'restricted' }[]
   /** The newest 50 transitions, oldest first. */
   history: { from: ModelState; to: ModelState; by: string; at: string; reason: string | null }[]
@@ -144,8 +144,8 @@ export interface AvailableModel {
 const PATH = '/api/models-registry'
 
 /**
- * The model registry, which needs a project key, and the models that a key may use. A change is not retried after an
- * error that does not show whether the change was made.
+ * The model registry and the models that a key may use. The registry needs a project key. If an error leaves open
+ * whether a change was made, the change is not retried.
  */
 export class Models {
   readonly #transport: Transport

@@ -13,13 +13,13 @@ import { variable } from './runtime.js'
 export type Environment = 'production' | 'development'
 
 /**
- * Tightens the project's Governor for this client's calls. It cannot loosen anything: the project's own policy
- * applies to every call, whatever is set here.
+ * Tightens the project's Governor for this client's calls. It cannot loosen anything, because the project's own
+ * policy applies to every call.
  */
 export interface GovernorOptions {
   /**
-   * Send the settings below, and throw BlockedByPolicyError for a blocked call. If false, the settings are not sent,
-   * and a blocked call is an UnprocessableEntityError. Variable `POSTERN_GOVERNOR_ENABLED`, default true.
+   * If true, the settings below are sent, and a blocked call throws a BlockedByPolicyError. If false, they are not
+   * sent, and a blocked call throws an UnprocessableEntityError. Variable `POSTERN_GOVERNOR_ENABLED`, default true.
    */
   enabled?: boolean | undefined
   /**
@@ -62,8 +62,9 @@ export interface ClientOptions {
    */
   baseURL?: string | undefined
   /**
-   * The environment that the key must belong to, as a safeguard. Variable `POSTERN_ENVIRONMENT`. Default: the key's
-   * own environment (`sk_live_`, `pk_live_`, `sk_test_`, `pk_test_`), or `production` if `apiKey` is a function.
+   * The environment that the key must belong to. Variable `POSTERN_ENVIRONMENT`. By default, the key's prefix
+   * (`sk_live_`, `pk_live_`, `sk_test_`, `pk_test_`) determines the environment. If `apiKey` is a function, the
+   * default is `production`.
    */
   environment?: Environment | undefined
   /**
@@ -94,7 +95,7 @@ export interface ClientOptions {
 
 /** Options for one call. */
 export interface CallOptions {
-  /** Overrides the client's. Milliseconds. */
+  /** Overrides the client's timeout. Milliseconds. */
   timeout?: number | undefined
   /** Overrides the client's. */
   retries?: number | undefined
@@ -103,7 +104,7 @@ export interface CallOptions {
   /** Aborts the call with an APIAbortedError. */
   signal?: AbortSignal | undefined
   /**
-   * Additional headers, which replace the client's headers with the same name. `authorization` and `x-api-key` cannot
+   * Additional headers. They replace the client's headers with the same names. `authorization` and `x-api-key` cannot
    * be set.
    */
   headers?: Headers | Record<string, string> | undefined

@@ -62,7 +62,7 @@ export function firstPage<Item, P extends Page<Item>>(
 ): PagePromise<Item, P> {
   const load = async (query: Query): Promise<WithResponse<P>> => {
     checkParams(query)
-    const sent = { ...query } // a copy, because the caller may change its object before the next page
+    const sent = { ...query } // a copy, because the caller may change the object before the next page
     const received = await transport.whole({ method: 'GET', path: list.path, query: sent }, options)
     const value = parsed(received.body)
     const body = isObject(value) ? value : {}

@@ -21,7 +21,7 @@ export class APIPromise<T> extends Promise<T> {
 
   /** @internal */
   constructor(answer: Promise<WithResponse<T>>) {
-    super((resolve) => resolve(undefined as T)) // never used: then, on which the other methods rely, is overridden
+    super((resolve) => resolve(undefined as T)) // never used, because `then` is overridden and the other methods call it
     this.#answer = answer
   }
 

@@ -19,7 +19,7 @@ const nativeFetch = globalThis.fetch
 
 /** A transport through the proxy from the environment, or the global fetch if no proxy applies to the gateway. */
 export function proxied(baseURL: string, log: Log): Fetch {
-  // If the global fetch is replaced later, for example in tests, the replacement is used.
+  // If the program replaces the global fetch later, for example in tests, the client uses the replacement.
   const direct: Fetch = (url, init) => globalThis.fetch(url, init)
   const found = inNode() ? proxyOf(new URL(baseURL)) : undefined
   if (!found) return direct
@@ -78,7 +78,8 @@ function base64(text: string): string {
 }
 
 /**
- * The variable with a proxy for a URL, and its value. As in Go, the local machine is never accessed through a proxy.
+ * The variable that has the proxy for a URL, and its value. As in Go, requests to this machine never go through a
+ * proxy.
  */
 export function proxyOf({ protocol, hostname, port }: URL): { variable: string; proxy: string } | undefined {
   if (/^(localhost|.*\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname)) return undefined
@@ -92,8 +93,8 @@ export function proxyOf({ protocol, hostname, port }: URL): { variable: string; 
 }
 
 /**
- * Whether an entry of NO_PROXY covers a host. An entry is `*`, a domain (which covers its subdomains) or an address,
- * with or without a port. Address ranges (10.0.0.0/8) have no effect.
+ * Whether an entry of NO_PROXY covers a host. An entry is `*`, a domain or an address. A domain and an address may
+ * have a port. A domain also covers its subdomains. Address ranges (10.0.0.0/8) have no effect.
  */
 function covers(entry: string, hostname: string, port: string): boolean {
   if (entry === '*' || `[${entry.toLowerCase()}]` === hostname) return true

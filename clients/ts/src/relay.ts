@@ -14,14 +14,15 @@ export interface ChatClient {
 export interface ChatHandlerOptions<Incoming, Context> {
   client: ChatClient
   /**
-   * Decides who may use the handler, for example based on a session cookie. `false` (or nothing, `''` or `0`) rejects
-   * the request with 401. Any other value allows the request and is passed to `prepare`. Must not read the body.
+   * Decides who may use the handler, for example based on a session cookie. If it returns `false`, nothing, `''` or
+   * `0`, the request is rejected with 401. Any other value allows the request and is passed to `prepare`. The
+   * function must not read the body.
    */
   authorize(request: Incoming): Context | false | null | undefined | Promise<Context | false | null | undefined>
   /**
-   * Creates the completion's parameters from a browser's request. `false` rejects the request with 400. The browser
-   * controls everything in `body`, so copy only the fields that it may choose. By default, the browser chooses only
-   * the messages.
+   * Creates the completion's parameters from a browser's request. If it returns `false`, the request is rejected with
+   * 400. The browser controls everything in `body`, so copy only the fields that the browser may choose. By default,
+   * the browser chooses only the messages.
    */
   prepare?: ((body: BrowserBody, context: Context) => ChatParams | false | Promise<ChatParams | false>) | undefined
   /** Maximum size of a request body in bytes. Default: 262,144. */
@@ -100,8 +101,8 @@ export function report<I, C>(options: ChatHandlerOptions<I, C>, error: unknown, 
 
 const plain = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }
 
-// `no-transform` keeps compressing proxies from holding back events, and x-accel-buffering does the same for nginx.
-// Source: nginx's documentation of proxy_buffering.
+// With `no-transform`, proxies do not compress the response, which would hold back events. x-accel-buffering keeps
+// nginx from holding them back. Source: nginx's documentation of proxy_buffering.
 const streaming = {
   'content-type': 'text/event-stream; charset=utf-8',
   'cache-control': 'no-store, no-transform',
@@ -142,7 +143,7 @@ function publicError(error: unknown): PublicError {
     requestId?: unknown
     retryAfterMs?: number | null
   }
-  // 401 and 403 concern the server's key, which is not the browser's business.
+  // 401 and 403 concern the server's key, so the browser is not told about them.
   const known = status in messages ? status : status === 402 ? 503 : status >= 500 ? 502 : 500
   const hidden = status === 401 || status === 403 || typeof code !== 'string' || !/^[a-z_]{1,64}$/.test(code)
   return {

@@ -42,8 +42,8 @@ export interface UsageParams {
 }
 
 /**
- * Input tokens that providers read from or wrote to their own prompt caches. A hit in the gateway's cache does not call
- * a provider.
+ * Input tokens that providers read from their own prompt caches or wrote to them. A hit in the gateway's cache does
+ * not count, because it does not call a provider.
  */
 export interface PromptCacheUsage {
   readTokens: number

@@ -1,4 +1,4 @@
-// The parts that a call sends, apart from the key: URL, headers and body.
+// What a call sends except the key: URL, headers and body.
 import { ConfigurationError } from './errors.js'
 import { checkedHeaders } from './headers.js'
 import { isObject } from './json.js'
@@ -17,7 +17,7 @@ export interface Call {
   headers?: Record<string, string>
   /** Default `application/json`. */
   accept?: string
-  /** Whether a second request after an unknown outcome is acceptable. Default true. */
+  /** Whether the request may be sent again if the outcome of the first one is unknown. Default true. */
   repeatable?: boolean
   /** Whether the Governor checks the request. */
   governed?: boolean

@@ -14,8 +14,8 @@ export interface FailedAttempt {
 }
 
 /**
- * Whether an attempt may be repeated. A call that is not repeatable makes a change that must not be made twice. It is
- * repeated only if the gateway did not start on it: after a 429, or after a 503 if the gateway asks for a retry.
+ * Whether an attempt may be repeated. If a call is not repeatable, it makes a change that must not be made twice.
+ * Such a call is repeated only if the gateway has not started it: after a 429, or after a 503 that asks for a retry.
  */
 export function mayRepeat({ status, headers }: FailedAttempt, repeatable: boolean): boolean {
   const asked = headers?.get('x-should-retry')
@@ -34,9 +34,9 @@ export interface Pause {
 /**
  * The pause before the next attempt, after `attempts` failed attempts. It is the pause that the server asks for. If
  * the server asks for none, the pause doubles from 500 ms to 8 s. A random factor from 0.75 to 1 shortens it, so that
- * clients do not retry together. Null means that the server asks for more than a minute. `waiting` is how many calls
- * of the client are already in a pause that the server asked for. Each of them adds 100 ms, shortened by the same
- * kind of factor, so that the calls resume one after another.
+ * clients do not retry together. If the server asks for more than a minute, the result is null. `waiting` is the
+ * number of the client's calls that are already in a pause because the server asked for it. Each of these calls adds
+ * 100 ms, shortened by the same kind of factor, so that the calls resume one after another.
  */
 export function pauseBefore(
   headers: Headers | null,

@@ -46,7 +46,7 @@ export function checkSchema(schema: StandardSchema): void {
   }
 }
 
-/** The JSON Schema of a schema; undefined if there is none, in which case only the client validates. */
+/** The JSON Schema of a schema. If there is none, it is undefined, and only the client validates. */
 export function jsonSchemaOf(schema: StandardSchema): Record<string, unknown> | undefined {
   try {
     return schema['~standard'].jsonSchema?.input({ target: 'draft-2020-12' })
@@ -56,8 +56,8 @@ export function jsonSchemaOf(schema: StandardSchema): Record<string, unknown> | 
 }
 
 /**
- * The validated output of a completion. Undefined if it has tool calls but no text, which the gateway does not validate
- * either.
+ * The validated output of a completion. If the completion has tool calls but no text, the result is undefined. The
+ * gateway does not validate such a completion either.
  */
 export async function validated<T>(schema: StandardSchema<T>, completion: Completion): Promise<T | undefined> {
   if (completion.text === '' && completion.toolCalls.length > 0) return undefined

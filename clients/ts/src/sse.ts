@@ -1,5 +1,5 @@
-// Server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html), to the extent that the gateway
-// uses them. Only the data of each event is read. Names, IDs and comments are skipped.
+// Server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html), limited to the features that
+// the gateway uses. Only the data of each event is read. Names, IDs and comments are skipped.
 
 /** Largest event, in characters. */
 export const MAX_EVENT = 16 * 1024 * 1024
@@ -19,7 +19,7 @@ export class EventDecoder {
   *push(chunk: Uint8Array): Generator<string> {
     let text = this.#decoder.decode(chunk, { stream: true })
     if (text === '') return
-    // CRLF is one line end, even if the chunk ends between its characters.
+    // CRLF is one line end, even if the chunk ends between its two characters.
     const lineFeedOfReturn = this.#afterReturn && text.startsWith('\n')
     this.#afterReturn = text.endsWith('\r')
     if (lineFeedOfReturn) text = text.slice(1)

@@ -14,7 +14,7 @@ import { type Received, type Transport, withResponse } from './transport.js'
 
 /**
  * A streamed completion. Iterate over it, or read all of it with `text()`, `toolCalls()`, `usage()` or `final()`. You
- * can also call these while a loop is reading or afterwards. Breaking out of the loop aborts the request.
+ * can also call these methods during a loop or after it. If you break out of the loop, the request is aborted.
  */
 export class ChatStream implements AsyncIterable<ChatEvent> {
   /** The gateway's metadata from the start of the response. The cost is in `usage()`. */
@@ -122,7 +122,7 @@ export class ChatStream implements AsyncIterable<ChatEvent> {
 
   #finish(event: DoneEvent): void {
     this.#done = event
-    // Nobody waits for the rest of the response to be read.
+    // so that nobody has to wait until the rest of the response is read
     this.#source.next().catch(() => {})
   }
 }
@@ -139,8 +139,8 @@ export class ValidatedChatStream<T> extends ChatStream {
   }
 
   /**
-   * The validated output, once it has arrived. Undefined for tool calls without text. Throws an OutputValidationError
-   * if the schema rejects it.
+   * The validated output, once it has arrived. If there are tool calls but no text, it is undefined. Throws an
+   * OutputValidationError if the schema rejects it.
    */
   async data(): Promise<T> {
     return (await this.final()).data

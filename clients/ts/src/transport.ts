@@ -54,8 +54,8 @@ export class Transport {
   }
 
   /**
-   * A call whose response is a JSON object. `read` checks and completes it. If `call` is a function, an invalid
-   * argument rejects the promise.
+   * A call whose response is a JSON object. `read` checks and completes the object. If `call` is a function, an
+   * invalid argument rejects the promise instead of throwing.
    */
   json<T>(
     call: Call | (() => Call | Promise<Call>),
@@ -162,7 +162,7 @@ export class Transport {
     } catch (thrown) {
       cancel.release()
       if (thrown instanceof HookFailure) {
-        cancel.stop() // if there is a response, nobody reads it
+        cancel.stop() // ends a response that nobody reads
         throw thrown.error
       }
       if (thrown instanceof InvalidResponseError || thrown instanceof ConfigurationError) return thrown
@@ -184,7 +184,7 @@ export class Transport {
       await cancel.race(callHook(onRequest, { method, path, attempt, headers: shown }))
       checkedHeaders(shown)
     }
-    const headers = new Headers(shown) // a copy, because a hook may keep the original, which must not contain the key
+    const headers = new Headers(shown) // a hook may keep the original, so the key goes into a copy
     headers.set('x-api-key', key)
     log.write('debug', 'request', { method, path, attempt })
     if (body !== null) this.logContent('request_body', body)

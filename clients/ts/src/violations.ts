@@ -30,7 +30,7 @@ export interface Violation {
   path: string
   /** Offset of the last finding's first byte in the decoded text, in UTF-8. */
   start: number
-  /** Offset just past the last finding's last byte. */
+  /** Offset of the first byte after the last finding. */
   end: number
   /** Highest risk score of the requests, 0 to 100. */
   riskScore: number
@@ -119,7 +119,8 @@ export class Violations {
   }
 
   /**
-   * Changes a violation's state and note. Not retried after an error that does not show whether the change was made.
+   * Changes a violation's state and note. If an error leaves open whether the change was made, the call is not
+   * retried.
    */
   update(id: string, change: ViolationChange, options: CallOptions = {}): APIPromise<Violation> {
     const call = () => {

@@ -60,8 +60,8 @@ export interface ComplianceCheckpointEvent extends WebhookEventFields {
 }
 
 /**
- * Represents all other strings. If this were `string`, comparing `type` with a known type would not narrow `data`. It
- * has no value at run time.
+ * The type of all other strings. It is not `string`, because a comparison of `type` with a known type would then not
+ * narrow `data`. It has no value at run time.
  */
 declare enum OtherType {
   Any = 'any other text',
@@ -83,7 +83,7 @@ export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly
 /** Options of a verification. */
 export interface WebhookOptions {
   /**
-   * The secret from the project's settings, or several secrets, any of which may have signed the delivery. Several
+   * The secret from the project's settings, or several secrets. The delivery may be signed with any of them. Several
    * secrets can also be one string, separated by spaces or commas. Variable `POSTERN_WEBHOOK_SECRET`.
    */
   secret?: string | readonly string[] | undefined
@@ -182,8 +182,8 @@ function checkTime(timestamp: string, toleranceMs: number): void {
 }
 
 /**
- * Whether one of the signatures matches one of the secrets. It compares at most 16 signatures, more than a genuine
- * delivery has.
+ * Whether one of the signatures matches one of the secrets. It compares at most 16 signatures. A genuine delivery has
+ * fewer.
  */
 async function isSigned(
   signed: Uint8Array<ArrayBuffer>,

@@ -68,7 +68,7 @@ const keys = await demo()
 mkdirSync(program)
 write(join(repository, 'clients/build.mjs'), '') // instead of the build, whose output already exists
 symlinkSync(join(ROOT, 'clients/ts'), join(repository, 'clients/ts'))
-// Instead of `go run ./cmd/postern`: the binary that startServe built.
+// The binary that startServe built, instead of `go run ./cmd/postern`.
 write(join(folder, 'bin/go'), `#!/bin/sh\nshift 2\nexec ${join(ROOT, 'build/test/postern')} "$@"\n`, 0o755)
 
 const npm = { npm_config_offline: 'true', npm_config_audit: 'false', npm_config_fund: 'false' }
@@ -100,7 +100,7 @@ const commands = of('sh')
 
 test('the quick start, with the commands and the output of the page', async () => {
   const [dev, build, install, start, empty, startEmpty, projectKey] = commands
-  assert.equal(dev, 'make dev\n') // test/dev tests it; here the server is already running
+  assert.equal(dev, 'make dev\n') // test/dev tests this block, and here the server is already running
   await shell(build, repository)
   assert.equal(variables.POSTERN_API_KEY, keys.gatewayKey)
   await shell(install, program)

@@ -1,4 +1,4 @@
-// The chat handler for Express with requests and responses that a test controls: back pressure, and visitors who
+// The chat handler for Express, with requests and responses that the tests control: back pressure, and visitors who
 // disconnect.
 import assert from 'node:assert/strict'
 import { EventEmitter, once } from 'node:events'

@@ -1,5 +1,5 @@
-// Keys from a function, hooks, and the pauses of many calls: concurrency, cancellation and secrets, in addition to
-// the table.
+// Tests in addition to the table: concurrency, cancellation and secrets of key functions and hooks, and the pauses of
+// many calls.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
@@ -130,7 +130,7 @@ for (const [name, options] of Object.entries(SLOW)) {
     }
     const call = fakeClient(fetch, { [option]: slow }).health.get({ signal: controller.signal })
     await assert.rejects(call, (error) => error instanceof APIAbortedError && error.cause.message === 'enough')
-    fail(new Error('late')) // an unhandled rejection would fail the test
+    fail(new Error('late')) // if nobody handled the rejection, the test would fail
     await setImmediate()
     assert.equal(signal?.aborted ?? true, true)
   })
@@ -191,7 +191,7 @@ test('hooks do not get the key, and what they do to headers is for one attempt',
     headers.delete('x-team')
   }
   const onResponse = ({ headers, status }) => {
-    if (status === 500) headers.set('x-should-retry', 'false') // changes a copy that the client does not see
+    if (status === 500) headers.set('x-should-retry', 'false') // the hook changes a copy that the client does not see
   }
   const postern = fakeClient(fetch, { onRequest, onResponse, headers: { 'x-team': 'core' } })
   await postern.health.get()

@@ -9,7 +9,7 @@ import { createServer as createTLSServer } from 'node:tls'
 
 /**
  * Starts a proxy in front of the server at `target`, an http URL. With `password`, requests need `user:password`.
- * With `refuses`, each request gets that status. For tunnels to port 443, `tls` terminates TLS. `seen` lists the
+ * With `refuses`, each request gets that status. `tls` terminates TLS in tunnels to port 443. `seen` lists the
  * requests: the method, the address and the proxy-authorization header.
  */
 export async function startProxy(target, { password, refuses, tls } = {}) {

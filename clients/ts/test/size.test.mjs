@@ -5,7 +5,8 @@ import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
 
-// Webhooks and proxies from the environment account for 2 KB of these. Bundles without webhooks leave them out.
+// Of this size, webhooks and proxies from the environment take 2 KB. A program that does not use webhooks does not
+// bundle them.
 const MAX_GZIP_BYTES = 15 * 1024
 const entry = new URL('../dist/index.js', import.meta.url)
 

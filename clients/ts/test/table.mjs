@@ -41,7 +41,7 @@ class CaseRun {
 
   async failures() {
     await fetch(this.records, { method: 'PUT', body: JSON.stringify(this.server ?? []) })
-    setVariables(this.case.env ?? {}) // they last until the next await, because other cases run concurrently; the constructor comes before that
+    setVariables(this.case.env ?? {}) // the variables last until the next await, because other cases run concurrently; the constructor comes before that
     const { expect } = this.case
     const results = []
     try {

@@ -1,4 +1,5 @@
-// Reads declaration files as tsc writes them: statements with the comments before them. Indentation tells levels apart.
+// Reads declaration files in the form that tsc writes: statements, each after its comment. The indentation shows the
+// level.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 

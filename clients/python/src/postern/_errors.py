@@ -142,7 +142,7 @@ class APIError(PosternError):
     attempts: Attempts | None
     """The gateway's requests to providers, if it sent any."""
     resets_at: str | None
-    """When the limit or budget that refused the call resets, as an ISO date; None for other errors."""
+    """When the exceeded limit or budget resets, as an ISO date; None for other errors."""
     headers: Mapping[str, str]
     """The response's headers, with lowercase names."""
 

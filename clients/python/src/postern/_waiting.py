@@ -16,7 +16,7 @@ class Waiting:
     """The calls that are currently waiting. Threads may share it."""
 
     def __init__(self) -> None:
-        # A single operation on a set is atomic, but reading and then writing a counter is not.
+        # One operation on a set is atomic. Reading a counter and then writing it is not.
         self._calls: set[object] = set()
 
     @contextmanager

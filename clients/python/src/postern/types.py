@@ -378,7 +378,7 @@ class Completion:
     finish_reason: str = ""
     """Why the output ended: `stop`, `length`, `tool_calls` or `content_filter`."""
     attempts: int = 0
-    """Provider calls; 0 for a cached response or a development key."""
+    """Number of calls to providers; 0 for a cached response or a development key."""
     latency_ms: int = 0
     """Time that the gateway took, in milliseconds."""
     meta: Meta = field(default_factory=Meta, metadata={"wire": ""}, repr=False)
@@ -421,7 +421,7 @@ class Embedding:
     """Whether the vectors come from the gateway's cache."""
     usage: Usage
     attempts: int = 0
-    """Provider calls; 0 for cached vectors or a development key."""
+    """Number of calls to providers; 0 for cached vectors or a development key."""
     latency_ms: int = 0
     """Time that the gateway took, in milliseconds."""
     governor: Governance | None = None
@@ -485,7 +485,7 @@ class DoneEvent:
     finish_reason: str = ""
     """Why the output ended: `stop`, `length`, `tool_calls` or `content_filter`."""
     attempts: int = 0
-    """Provider calls; 0 for a cached response or a development key."""
+    """Number of calls to providers; 0 for a cached response or a development key."""
     latency_ms: int = 0
     """Time that the gateway took, in milliseconds."""
     raw: Raw = field(default_factory=_raw, repr=False, compare=False)
@@ -524,7 +524,7 @@ class Finding:
     start: int
     """Offset of the finding's first byte in the UTF-8 text."""
     end: int
-    """Offset just past the finding's last byte."""
+    """Offset of the first byte after the finding."""
     raw: Raw = field(default_factory=_raw, repr=False, compare=False)
 
 
@@ -672,7 +672,7 @@ class Violation:
     start: int
     """Offset of its first byte in the UTF-8 text."""
     end: int
-    """Offset just past its last byte."""
+    """Offset of the first byte after it."""
     risk_score: int
     """Highest risk score of the requests, 0 to 100."""
     policy_version: int
@@ -755,9 +755,9 @@ class RegistryEntry:
     sunset_at: str | None
     """When a deprecated model is to be retired. The registry does not retire it automatically."""
     approvals: Sequence[Approval]
-    """The newest 50, oldest first."""
+    """The newest 50; the oldest of them comes first."""
     history: Sequence[Transition]
-    """The newest 50, oldest first."""
+    """The newest 50; the oldest of them comes first."""
     version: int
     """Pass it to `update` and `transition`, so that no other change is overwritten."""
     created_at: str | None

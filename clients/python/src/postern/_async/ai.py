@@ -171,7 +171,7 @@ class AsyncAI:
             mode: `json` asks the model for JSON.
             top_p: Nucleus sampling, 0 to 1.
             stop: Stop sequences: the output ends before any of these strings.
-            seed: For repeatable sampling, if the provider supports it.
+            seed: Makes sampling repeatable, if the provider supports it.
             reasoning: How much reasoning the model does.
             tools: The functions that the model may call.
             tool_choice: Whether the model may, must or must not call a tool, or which tool it must call.
@@ -385,7 +385,7 @@ class AsyncAI:
         Args:
             model: An embedding model: its name, or `provider/model`.
             input: One text, or up to 2048 texts.
-            dimensions: The length of each vector, if the model supports other lengths.
+            dimensions: The length of each vector, if the model offers several lengths.
             cache_control: `no-store`, `no-cache` or `max-age=SECONDS`, for the gateway's cache.
             strict: Reject parameters that the model does not support, instead of leaving them out.
             extra_body: Additional fields of the request's body.

@@ -174,8 +174,8 @@ class Attempt:
             reason = type(error).__name__
         else:
             return key_of_function(value, self._settings)
-        # Raised here rather than in the except block, so that nothing refers to the function's error, whose message
-        # may contain a secret.
+        # Raised outside the except block, so that nothing refers to the function's error, whose message may contain a
+        # secret.
         raise ConfigurationError(f"The function api_key failed ({reason}).")
 
     def arrived(self, number: int, head: Head) -> None:
