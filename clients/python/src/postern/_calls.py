@@ -40,7 +40,7 @@ U = TypeVar("U")
 
 
 class NotGiven(Enum):
-    """The type of NOT_GIVEN, for arguments whose None means null."""
+    """The type of NOT_GIVEN."""
 
     NOT_GIVEN = "NOT_GIVEN"
 
@@ -49,7 +49,7 @@ class NotGiven(Enum):
 
 
 NOT_GIVEN: Final = NotGiven.NOT_GIVEN
-"""The default for arguments whose None means null. It leaves a value unchanged."""
+"""The default for arguments for which None means null. It leaves the value unchanged."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class Call(Generic[T]):
     """Whether the endpoint accepts an idempotency key."""
     is_governed: bool = False
     is_repeatable: bool = True
-    """Whether the request may be sent again when nobody knows whether the first one had an effect."""
+    """Whether the request may be sent again if the effect of the first one is unknown."""
     is_stream: bool = False
 
 

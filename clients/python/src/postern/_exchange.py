@@ -243,7 +243,7 @@ def _flat(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def listed(cls: type[T], value: object) -> tuple[T, ...]:
-    """The objects of a list; none if the list is malformed, because one error must not hide another."""
+    """The objects of a list. If the list is malformed, there are none, because one error must not hide another."""
     items = cast(list[object], value) if isinstance(value, list) else []
     try:
         return tuple(decode(cls, item) for item in items)

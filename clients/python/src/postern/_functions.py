@@ -1,7 +1,7 @@
-"""Calls the program's functions that take part in a call. Those of the asynchronous client may be awaited.
+"""Calls the program's key function and hooks. In the asynchronous client, they may be coroutine functions.
 
-An awaited function may take as long as one attempt, so that it does not hold up a call forever. A function that is
-not awaited cannot be interrupted.
+An awaited function may take as long as one attempt, so that it cannot hold up a call forever. A function that is not
+awaited cannot be interrupted.
 """
 
 from __future__ import annotations
@@ -52,6 +52,6 @@ async def _within(name: str, timeout_ms: int, value: Awaitable[Any]) -> object:
 
 
 def _forget(task: asyncio.Future[object]) -> None:
-    """Consumes the error of a function that nobody is waiting for anymore, so that asyncio does not print it."""
+    """Consumes the error of a function after its call has ended, so that asyncio does not print the error."""
     if not task.cancelled():
         task.exception()

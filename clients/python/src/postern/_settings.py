@@ -1,4 +1,4 @@
-"""The client's options: from arguments, or else from POSTERN_ variables, or else the defaults."""
+"""The client's options. If an argument is missing, its POSTERN_ variable applies, or else its default."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ class _Variables:
         return self._variables.get(name) or None
 
     def named(self, name: str, given: object, variable: str) -> tuple[str, object]:
-        """The value of an option, or else of its variable, with the name of the one that had it."""
+        """The value and the name of an option. If the option is not given, those of its variable."""
         return (name, given) if given is not None else (variable, self.text(variable))
 
     def boolean(self, name: str, given: object, variable: str, default: bool) -> bool:

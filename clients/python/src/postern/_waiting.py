@@ -1,6 +1,6 @@
-"""The calls of a client that are in a pause that the gateway asked for. Pure.
+"""A client's calls that are in a pause because the gateway asked for it. No I/O.
 
-Calls that the gateway asks to retry at the same moment must not all do so at once.
+If the gateway asks several calls to retry at the same moment, they must not all retry at once.
 """
 
 from __future__ import annotations

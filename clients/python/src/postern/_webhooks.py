@@ -64,8 +64,8 @@ def verify_webhook(
     Args:
         body: The body as it arrived, before any JSON parser, at most 1 MiB. At most 16 signatures are compared.
         headers: The headers of the request.
-        secret: The webhook's secret, or several, any of which may have signed the delivery (POSTERN_WEBHOOK_SECRET,
-            separated by spaces or commas).
+        secret: The webhook's secret, or several secrets if the delivery may be signed with any of them
+            (POSTERN_WEBHOOK_SECRET, separated by spaces or commas).
         tolerance_ms: How far the delivery's time may be from the current time, in milliseconds.
 
     Raises:

@@ -390,7 +390,7 @@ class ParsedCompletion(Completion, Generic[T]):
     """A completion whose output `schema` accepted."""
 
     data: T = field(kw_only=True)
-    """The result of `schema`. Whatever its type, it is None for tool calls without text (only with `tools`)."""
+    """The result of `schema`. With `tools`, it is None if there are tool calls but no text."""
 
 
 @dataclass(frozen=True)

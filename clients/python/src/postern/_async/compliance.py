@@ -49,7 +49,7 @@ class AsyncCompliance:
             after: The `next` of an earlier page.
 
         Raises:
-            ConflictError: Entries were pruned in the meantime. Start again.
+            ConflictError: Entries were pruned during the export. Start again.
         """
         params = given(type=type, from_=from_, to=to, limit=limit, after=after)
         options = CallOptions(timeout_ms, retries, headers=headers, query=query)

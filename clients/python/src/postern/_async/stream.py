@@ -94,7 +94,7 @@ class AsyncChatStream:
         return self._state.completion()
 
     async def close(self) -> None:
-        """Closes the connection. Continuing to read raises APIAbortedError, unless the completion is complete."""
+        """Closes the connection. Later reads raise APIAbortedError, unless the completion is complete."""
         self._is_closed = True
         await self._attempt.close()
 

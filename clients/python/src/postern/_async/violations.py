@@ -93,8 +93,7 @@ class AsyncViolations:
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
     ) -> Violation:
-        """Changes a violation's state or note. The change is retried only if the gateway is certain not to have made
-        it.
+        """Changes a violation's state or note. The change is retried only if the gateway certainly has not made it.
 
         Args:
             note: None removes the note.

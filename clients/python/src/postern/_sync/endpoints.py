@@ -63,7 +63,8 @@ class Endpoints:
         """Sends JSON to an endpoint without its own method, such as `/v1/responses`, and returns the JSON of its
         response.
 
-        After a lost response, the request is repeated only with an idempotency key, which the endpoint must support.
+        If the response is lost, the request is repeated only with an idempotency key. The endpoint must support such
+        keys.
 
         Args:
             path: The path as it is sent, without a query.

@@ -17,7 +17,7 @@ class Models:
     """`client.models`. Needs a project key (`pk_`) with the permission `registry`, or `registry.edit` for changes.
     Any key may call `available`.
 
-    Changes are retried only if the gateway is certain not to have made them.
+    Changes are retried only if the gateway certainly has not made them.
     """
 
     def __init__(self, transport: Transport) -> None:

@@ -95,7 +95,7 @@ class ChatStream:
         return self._state.completion()
 
     def close(self) -> None:
-        """Closes the connection. Continuing to read raises APIAbortedError, unless the completion is complete."""
+        """Closes the connection. Later reads raise APIAbortedError, unless the completion is complete."""
         self._is_closed = True
         self._attempt.close()
 
