@@ -114,7 +114,7 @@ func (c *call) httpRequest(ctx context.Context, header http.Header) (*http.Reque
 	return request, nil
 }
 
-// responseBody is a response body whose reads are subject to the attempt's timeout. Its errors are those of this
+// responseBody is a response body whose reads are subject to the attempt's timeout. It returns errors of this
 // package.
 type responseBody struct {
 	io.ReadCloser // nil before the response

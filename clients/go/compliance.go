@@ -20,7 +20,7 @@ type ComplianceSummary struct {
 	Retention   ComplianceRetention  `json:"retention"`
 	Chains      []Chain              `json:"chains"`
 	Signing     Signing              `json:"signing"`
-	Samples     []string             `json:"samples"` // the kinds of records of which an export has only a sample
+	Samples     []string             `json:"samples"` // the kinds of records that an export has only a sample of
 }
 
 // ComplianceProject is the key's project.

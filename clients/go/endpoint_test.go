@@ -168,7 +168,7 @@ func TestQueryNeedsAName(t *testing.T) {
 	}, "postern: WithQuery must have a name")
 }
 
-// TestDefaultsAreNotShared checks that the options of a call do not change those of the client.
+// TestDefaultsAreNotShared checks that the options of a call do not change the client's options.
 func TestDefaultsAreNotShared(t *testing.T) {
 	var got []string
 	client := newFake(t, func(w http.ResponseWriter, r *http.Request) {

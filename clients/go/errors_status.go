@@ -125,8 +125,8 @@ func (e *APIError) special(governed bool, now time.Time) error {
 }
 
 // newAPIError reads {"error", "code", "requestId", "details", "findings", "resetsAt"}. A field of another type counts
-// as absent. If the body is not from the gateway, such as a proxy's page, the error's message is "HTTP" and the
-// status, and the second result is false.
+// as absent. If the body is not from the gateway, such as a proxy's page, the second result is false. The error's
+// message is then "HTTP" and the status.
 func newAPIError(r *Response, body []byte) (*APIError, bool) {
 	e := &APIError{
 		StatusCode: r.StatusCode,

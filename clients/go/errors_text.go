@@ -88,8 +88,8 @@ func (c *call) namePage(err error, r *Response) error {
 
 func isPage(r *Response) bool { return strings.HasPrefix(r.Header.Get("content-type"), "text/html") }
 
-// baseHint returns a question about the base URL if the response is a 404 or an HTML page, and if the base URL ends
-// in one of the gateway's paths. Otherwise, it returns "".
+// baseHint returns a question about the base URL. It does so only for a 404 or an HTML page, and only if the base URL
+// ends in one of the gateway's paths. Otherwise, it returns "".
 func (c *call) baseHint(r *Response) string {
 	if r.StatusCode != http.StatusNotFound && !isPage(r) {
 		return ""

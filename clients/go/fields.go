@@ -44,7 +44,7 @@ func seconds(text string) *time.Duration {
 	return Ptr(time.Duration(*n * float64(time.Second)))
 }
 
-// list splits text, trims the items and drops empty ones.
+// list splits text, trims the items and drops empty items.
 func list(text, separator string) []string {
 	var items []string
 	for _, item := range strings.Split(text, separator) {

@@ -81,8 +81,9 @@ func backoff(n int, random float64) time.Duration {
 	return time.Duration(float64(min(maxPause, firstPause<<n)) * (0.75 + random/4))
 }
 
-// spread returns extra time for a wait that the gateway asked for. The extra time grows with waiting, the number of
-// calls that are already in such a wait, so that the calls resume one after another. random is in [0, 1).
+// spread returns extra time for a wait that the gateway asked for, so that waiting calls resume one after another.
+// waiting is the number of calls that are already in such a wait. The more there are, the longer the extra time.
+// random is in [0, 1).
 func spread(waiting int64, random float64) time.Duration {
 	return time.Duration(float64(min(maxSpread, spreadStep*time.Duration(waiting))) * (0.75 + random/4))
 }

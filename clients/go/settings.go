@@ -135,8 +135,8 @@ func (s settings) defaults(v *variables) shared {
 	return d
 }
 
-// over returns the settings in s. It takes absent settings from base, except the headers and the query: those of the
-// method come between base and s.
+// over returns the settings in s. It takes absent settings from base. It does not take the headers and the query,
+// because the method's own headers and query come between base and s.
 func (s shared) over(base shared) shared {
 	return shared{
 		timeout:     first(s.timeout, base.timeout),

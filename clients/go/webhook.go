@@ -43,8 +43,8 @@ func (v WebhookVerifier) String() string {
 	return fmt.Sprintf("postern.WebhookVerifier(%d secrets)", len(v.Secrets))
 }
 
-// Format writes String, for any verb. In an unexported field of a struct, use a pointer to a verifier, because fmt
-// does not call Format for values in such fields.
+// Format writes String, for any verb. fmt does not call Format for a value in an unexported field. In such a field,
+// use a pointer to a verifier.
 func (v WebhookVerifier) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, v.String()) }
 
 // VerifyWebhook verifies a delivery and returns its event. body is the body as it arrived, at most 1 MiB. If you pass

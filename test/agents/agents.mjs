@@ -1,4 +1,4 @@
-// The agents: how a person sets up each one for Postern, how it runs a turn without a terminal, and how it names its
+// For each agent: how a person sets it up for Postern, how it runs a turn without a terminal, and how it names its
 // tools.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'

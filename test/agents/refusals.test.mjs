@@ -1,5 +1,5 @@
-// How an agent behaves when the gateway refuses a request: how often it tries, and how long it takes until the person
-// reads the reason. docs/agents/ has the table.
+// What an agent does if the gateway refuses a request: how often it tries, and how long the person waits for the
+// reason. docs/agents/ has the results in a table.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

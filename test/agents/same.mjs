@@ -1,4 +1,5 @@
-// Compares an agent's direct requests with the ones that reached the provider through the gateway.
+// Compares the requests that an agent sends directly to a provider with the requests that arrive there through the
+// gateway.
 import { catalog } from './account.mjs'
 
 // Parts that differ between any two sessions of an agent.

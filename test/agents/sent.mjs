@@ -1,6 +1,6 @@
-// Compares the agents' headers, fields, kinds of tools and kinds of items with sent.json. Prints the new ones and the
-// ones that the agents no longer send. Then it updates sent.json. renew.mjs runs this program after it has changed the
-// pins.
+// Compares the agents' headers, fields, kinds of tools and kinds of items with sent.json. Prints the new items and
+// the items that the agents no longer send. Then it updates sent.json. renew.mjs runs this program after it has
+// changed the pins.
 //
 //	AGENTS=codex,claude node test/agents/sent.mjs
 import './alone.mjs'

@@ -284,8 +284,8 @@ const overflow = (page) =>
   page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
 
 /**
- * Finds IDs that are not links (except the page's own ID), and amounts that are not in dollars with at least two
- * decimal places. Errors mention request IDs of the admin API, which have no page.
+ * Finds IDs that are not links, except the page's own ID. Also finds amounts that are not in dollars, or that have
+ * fewer than two decimal places. Errors mention request IDs of the admin API, which have no page.
  */
 const strays = (page) =>
   page.evaluate(() => {

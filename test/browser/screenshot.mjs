@@ -61,8 +61,8 @@ const TRAFFIC = [
 ]
 
 /**
- * Response bodies with the given token counts, by the provider's API. read and written are the input tokens that were
- * read from and written to its prompt cache.
+ * Response bodies with the given token counts, by the provider's API. read is the number of input tokens that came
+ * from its prompt cache, and written the number that it wrote to the cache.
  */
 const BODIES = {
   openai: ({ input, output, read }) => ({

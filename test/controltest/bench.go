@@ -69,8 +69,8 @@ type Memory struct {
 // RecallCommand makes a meter return its slice.
 var RecallCommand = keymeter.Flush{Recall: true}
 
-// FlushReply returns the reply of a meter that has nothing to return. lentMs is how long the budget that it has lent
-// remains lent, in milliseconds.
+// FlushReply returns the reply of a meter that has nothing to return. If lentMs is not 0, the meter has still lent
+// budget for lentMs milliseconds.
 func FlushReply(lentMs uint64) []byte {
 	reply := []byte{0, 0} // batches, open reservations
 	if lentMs > 0 {

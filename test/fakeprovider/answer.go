@@ -250,7 +250,7 @@ func (a *answer) addHugePiece() {
 	a.text = append([]string{"Hello", long}, a.text...)
 }
 
-// uncachedInput returns the input tokens without the cached ones. Some families count the two separately.
+// uncachedInput returns the number of input tokens that are not cached. Some families count cached tokens separately.
 func (a *answer) uncachedInput() int { return a.input() - a.cached }
 
 // id returns the ID of the nth item of a kind, starting at 0.

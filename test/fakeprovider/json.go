@@ -45,7 +45,7 @@ func encode(v any) raw {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// only returns the value if the condition is true, otherwise absent.
+// only returns the value if the condition is true. Otherwise, it returns absent.
 func only(condition bool, value any) any {
 	if condition {
 		return value

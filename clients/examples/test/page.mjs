@@ -1,5 +1,5 @@
-// Follows the page about frameworks as a reader would. It packs the packages as the page says, and runs the commands
-// and programs of a section in an empty folder outside the checkout.
+// Follows the page about frameworks as a reader would. It packs the packages as the page says. It runs a section's
+// commands and programs in an empty folder outside the checkout.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
