@@ -17,7 +17,6 @@ const (
 	immutable = "public, max-age=31536000, immutable"
 )
 
-// unauthenticated sends a request without credentials.
 func unauthenticated(b *controltest.Bench, method, path string, headers ...string) *httptest.ResponseRecorder {
 	b.Helper()
 	r := httptest.NewRequest(method, path, nil)
@@ -48,7 +47,6 @@ func page(b *controltest.Bench, method, path string, headers ...string) *httptes
 	return w
 }
 
-// filesBench returns a bench with a dashboard.
 func filesBench(t *testing.T) *controltest.Bench {
 	b := controltest.New(t)
 	b.Files = fstest.MapFS{}

@@ -3,9 +3,9 @@
 //
 // All documents are in the Directory object. A change is one commit there, and its deliveries apply it to the keys'
 // meters, the project's ledger and KV. The control plane makes the deliveries to objects itself. It responds once all
-// of them are made and the last lease that contradicts the change has ended, so an acknowledged change is in force.
-// If the control plane dies before that, the Directory's outbox makes the deliveries. Receivers use the version to
-// drop duplicates.
+// deliveries are made and the last lease that contradicts the change has ended. An acknowledged change is therefore
+// in force. If the control plane dies before that, the Directory's outbox makes the deliveries. Receivers use the
+// version to drop duplicates.
 package control
 
 import (

@@ -24,7 +24,7 @@ type leases struct {
 	err   error
 }
 
-// lend makes the n-th Put to any meter, counted from 0, return waitMs(n).
+// lend makes the Put with number n, counted over all meters from 0, return waitMs(n).
 func lend(t *testing.T, waitMs func(n int) uint64) *leases {
 	b := controltest.New(t)
 	l := &leases{Bench: b}

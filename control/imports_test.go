@@ -12,8 +12,8 @@ const module = "github.com/postern-ai/postern/"
 // shared are the packages that resources build on. Each may import the ones listed before it.
 var shared = []string{"kernel", "settings", "reports", "inventory"}
 
-// imports returns the packages of this repository that match a pattern. The map's values are the packages of this
-// repository that each of them imports.
+// imports returns the packages of this repository that match a pattern. Each is mapped to the packages of this
+// repository that it imports.
 func imports(t *testing.T, pattern string) map[string][]string {
 	t.Helper()
 	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, pattern).Output()

@@ -161,8 +161,8 @@ func TestProjectKeyMeterFails(t *testing.T) {
 	}
 }
 
-// Malformed keys cause no calls. Unknown keys from one network cause at most 30 calls per minute, and an unknown key
-// that was tried a moment ago causes none. Keys that this instance has seen before always work.
+// Malformed keys cause no calls. Unknown keys from one network cause at most 30 calls per minute. An unknown key that
+// was tried a moment ago causes no call. Keys that this instance has seen before always work.
 func TestUnknownProjectKeys(t *testing.T) {
 	b := withProbe(controltest.NewKeyBench(t))
 	_, value := b.NewKey(`"kind":"project"`)
@@ -205,7 +205,8 @@ func TestUnknownProjectKeys(t *testing.T) {
 	b.Refused(from("192.0.2.1", 99), fault.InvalidKey)
 }
 
-// Among concurrent requests with keys of two projects, each gets its own project, and refusals stay refusals.
+// Requests with the keys of two projects run concurrently. Each request gets its key's project, and each refused
+// request stays refused.
 func TestConcurrentProjectKeys(t *testing.T) {
 	b := withProbe(controltest.NewKeyBench(t))
 	_, first := b.NewKey(`"kind":"project"`)

@@ -23,7 +23,6 @@ var resources = []func(*kernel.Plane) []kernel.Route{
 	registry.Routes, usage.Routes, violations.Routes,
 }
 
-// routesOf returns all endpoints.
 func routesOf(p *kernel.Plane, a *auth.Authenticator) []kernel.Route {
 	all := a.Routes()
 	for _, routes := range resources {

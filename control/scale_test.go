@@ -125,7 +125,8 @@ func TestPagesOfManyKeys(t *testing.T) {
 		{"q=nowhere&kind=project", nil, 3},
 		{"status=expired", nil, 3},
 	} {
-		// Calls per page: the project, the pages of the Directory's list, and the last uses in the ledger.
+		// A page makes calls for the project, for the pages of the Directory's list, and for the last uses in the
+		// ledger.
 		names, pages := pages(b, path+"/keys", c.query, kernel.MaxScanPages+2)
 		if !slices.Equal(names, c.want) || pages > c.pages {
 			t.Errorf("%s: %d keys on %d pages, want %d on at most %d", c.query, len(names), pages, len(c.want), c.pages)
@@ -206,8 +207,8 @@ func TestPatchOfManyKeys(t *testing.T) {
 	}
 	b.Must(200, "PATCH", path, `{"plan":"team"}`)
 	b.Memory.Before = nil
-	// Calls: reading and writing the project, its ledger, 200 keys, and listing the keys between two reads of the
-	// project.
+	// There are calls to read and write the project, to deliver the change to its ledger and to 200 keys, and to list
+	// the keys between two reads of the project.
 	if commits != 1 || len(b.Memory.Sent) != 1+kernel.MaxUpdatedKeys || b.Memory.Calls > len(b.Memory.Sent)+5 {
 		t.Errorf("%d commits, %d calls, %d of them to the ledger and the meters", commits, b.Memory.Calls, len(b.Memory.Sent))
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/postern-ai/postern/core/directory"
 )
 
-// handler implements the endpoints.
 type handler struct{ *kernel.Plane }
 
 // Routes returns the endpoints of the audit log.
@@ -32,7 +31,7 @@ const (
 
 type auditView struct {
 	Entries []json.RawMessage `json:"entries"` // each a kernel.AuditEntry
-	Next    *string           `json:"next"`    // cursor to pass as after; null: last page
+	Next    *string           `json:"next"`    // pass as "after" to get the next page; null: last page
 }
 
 // auditFilter selects entries. An empty field matches every entry.

@@ -218,7 +218,8 @@ func TestPruneAudit(t *testing.T) {
 	}
 }
 
-// TestEveryChangeIsLogged checks that every endpoint that changes something logs the actor and never a secret.
+// TestEveryChangeIsLogged calls every endpoint that changes something. Each call must log the actor, and no call may
+// log a secret.
 func TestEveryChangeIsLogged(t *testing.T) {
 	b := controltest.New(t)
 	b.Masters = "m1:" + base64.StdEncoding.EncodeToString(make([]byte, 32))
@@ -275,7 +276,7 @@ func TestEntryOfReplacedProviderKey(t *testing.T) {
 	}
 }
 
-// The log can be filtered by the kind of action, so many entries of one kind cannot hide the others.
+// The log can be filtered by the kind of action. Entries of one kind then cannot hide entries of another kind.
 func TestAuditActionFilter(t *testing.T) {
 	b := controltest.New(t)
 	path := b.Project()

@@ -28,8 +28,8 @@ func isTeamDomain(name string) bool {
 	return len(labels) >= 2 && len(labels) <= maxDomainLabels && !slices.ContainsFunc(labels, isNoLabel)
 }
 
-// isNoLabel reports whether label is not a valid domain label. A valid one consists of letters, digits and, between
-// them, hyphens (RFC 1123, section 2.1).
+// isNoLabel reports whether label is an invalid domain label. A valid label consists of letters and digits, with
+// hyphens allowed between them (RFC 1123, section 2.1).
 func isNoLabel(label string) bool {
 	return len(label) > 63 || label != strings.Trim(label, "-") || !kernel.ConsistsOf(label, kernel.Lowercase+kernel.Digits+"-")
 }
@@ -85,8 +85,9 @@ func isEmail(text string) bool {
 	return len(text) <= maxEmailBytes && strings.Contains(text, "@") && kernel.IsName(text)
 }
 
-// roleOf returns the role of the user with the given email address: owner if it is one of the owners' addresses,
-// otherwise viewer. Case is ignored for ASCII letters only, because full case folding would match distinct addresses.
+// roleOf returns the role of the user with the given email address. The role is owner if the address is one of the
+// owners' addresses. Otherwise, it is viewer. The comparison ignores the case of ASCII letters only, because full
+// case folding would match distinct addresses.
 func roleOf(a kernel.Access, email string) kernel.Role {
 	for entry := range strings.SplitSeq(a.Owners, ",") {
 		if lowerASCII(strings.TrimSpace(entry)) == lowerASCII(email) {

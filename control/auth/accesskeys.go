@@ -13,20 +13,20 @@ import (
 	"github.com/postern-ai/postern/control/kernel"
 )
 
-// Caching of a team's keys. Access rotates its keys every few weeks and publishes the next key in advance.
+// The cache of a team's keys. Access rotates its keys every few weeks and publishes the next key in advance.
 const (
 	certsPath         = "/cdn-cgi/access/certs"
 	accessKeysKept    = time.Hour
 	accessKeysRefetch = time.Minute // minimum interval between fetches while keys are cached
 	accessFetchWindow = 10 * time.Second
-	accessFetchBurst  = 4 // fetches per window while no keys are cached, because each concurrent request fetches for itself
+	accessFetchBurst  = 4 // maximum number of fetches per window while no keys are cached; each concurrent request fetches for itself
 	maxAccessKeys     = 16
 	minModulusBits    = 2048
 	maxModulusBits    = 4096
 )
 
-// accessKeys caches a team's keys in this instance. The lock is never held during a fetch, and no request waits for
-// another request's fetch, because such a request would hang on Workers.
+// accessKeys caches a team's keys in this instance. The lock is never held during a fetch. No request waits for
+// another request's fetch, because a waiting request would hang on Workers.
 type accessKeys struct {
 	mu      sync.Mutex
 	issuer  string

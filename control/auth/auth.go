@@ -63,8 +63,8 @@ func (auth *Authenticator) authenticate(r *http.Request) (kernel.Identity, error
 	return kernel.Identity{}, kernel.ErrMissingToken
 }
 
-// authorize rejects requests that the actor's role does not allow. It also rejects changes that a page of another
-// origin may have made the browser send.
+// authorize rejects requests that the actor's role does not allow. It also rejects a change if a page of another
+// origin may have caused it.
 func (auth *Authenticator) authorize(actor kernel.Identity, route *kernel.Route, r *http.Request) error {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead && actor.Via != kernel.ViaBearer {
 		if err := auth.checkOrigin(r); err != nil {
@@ -101,8 +101,9 @@ func (auth *Authenticator) byToken(presented string) (actor kernel.Identity, ok 
 	return actor, ok
 }
 
-// minTokenBytes is the minimum length of a role's token. The minimum is needed because only the speed of the control
-// plane limits guessing. 16 random base64 characters have 96 bits.
+// minTokenBytes is the minimum length of a role's token. Only the length of a token protects it against guessing,
+// because nothing but the speed of the control plane limits the number of guesses. 16 random base64 characters have
+// 96 bits.
 const minTokenBytes = 16
 
 // tokenOf returns a role's token, or an empty string if the token is too short or not configured.

@@ -100,8 +100,8 @@ func mac(key []byte, text string) []byte {
 	return m.Sum(nil)
 }
 
-// sessionCookie extracts the session cookie from a request. If there are several, which another site on the same
-// domain can cause, the first one counts.
+// sessionCookie extracts the session cookie from a request. If the request has several session cookies, the first one
+// counts. Another site on the same domain can cause this.
 func sessionCookie(header http.Header) (value string, ok bool) {
 	for part := range strings.SplitSeq(kernel.HeaderValue(header, "Cookie"), ";") {
 		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")

@@ -19,7 +19,7 @@ import (
 // before. The count covers all failures within failureWindow. After a lockout, the count is reset once failureWindow
 // passes without another failure.
 const (
-	freeFailures   = 5 // the last one starts the first lockout
+	freeFailures   = 5 // the last of these failures starts the first lockout
 	failureWindow  = 15 * time.Minute
 	shortLockout   = time.Second
 	longestLockout = 15 * time.Minute

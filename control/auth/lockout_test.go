@@ -344,7 +344,8 @@ func TestSignInThatAlwaysConflicts(t *testing.T) {
 	}
 }
 
-// If the lockout is discovered only when the failure of a wrong token is committed, the response gives no verdict.
+// If the commit of a failure reveals that the network is already locked out, the response does not say whether the
+// token was wrong.
 func TestLockoutDuringCommit(t *testing.T) {
 	b := controltest.New(t)
 	raced := false

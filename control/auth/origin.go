@@ -10,11 +10,11 @@ import (
 	"github.com/postern-ai/postern/control/kernel"
 )
 
-// checkOrigin rejects a request unless the browser says that it was sent by a page of this gateway's origin. A
+// checkOrigin rejects a request unless the browser says that a page of this gateway's origin sent the request. A
 // browser attaches cookies and Access assertions to every request to this host, regardless of which page caused it.
 // Pages cannot set the headers that are checked here. The Host header by itself proves nothing: anybody can point a
-// name of their own to this gateway's address. Source: developer.mozilla.org/docs/Web/HTTP/Reference/Headers/Origin
-// and …/Sec-Fetch-Site
+// domain name to this gateway's address. Source: developer.mozilla.org/docs/Web/HTTP/Reference/Headers/Origin and
+// …/Sec-Fetch-Site
 func (auth *Authenticator) checkOrigin(r *http.Request) error {
 	sent, public, own := requestOrigin(r), "", true
 	if auth.Addresses != nil {
@@ -66,8 +66,8 @@ func publicOrigin(a kernel.Addresses) string {
 }
 
 // binds reports whether a request's Host names the listener. A listener on all interfaces may be published under
-// other addresses and ports, for example by a container's host, so any IP address counts. That is safe because an
-// attacker cannot redirect an IP address, unlike a name, to another machine.
+// other addresses and ports, for example by a container's host, so any IP address counts. That is safe. An attacker
+// can redirect a name to another machine, but not an IP address.
 func binds(a kernel.Addresses, r *http.Request) bool {
 	bound, ok := a.Bound.(*net.TCPAddr)
 	if !ok {

@@ -13,8 +13,8 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-// origins are the headers of a POST. acts means that a session cookie may authenticate it, and signsIn that it may
-// sign in.
+// origins are the headers of a POST. If acts is set, a session cookie may authenticate the request. If signsIn is
+// set, the request may sign in.
 var origins = []struct {
 	name, url     string
 	headers       []string

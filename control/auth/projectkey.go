@@ -17,10 +17,10 @@ import (
 	guesses "github.com/postern-ai/postern/core/route"
 )
 
-// Caching of verdicts on keys in this instance.
+// The cache of verdicts on keys in this instance.
 const (
 	maxSeenKeys    = 1000
-	unknownKeepFor = 10 * time.Second // as in the gateway; does not affect new keys, because nobody can have tried a key before it existed
+	unknownKeepFor = 10 * time.Second // as in the gateway; new keys are not affected, because nobody can have tried them before they existed
 )
 
 var (
@@ -77,8 +77,8 @@ func (auth *Authenticator) checkKey(c *kernel.Call, hash string) (doc.Record, er
 	return doc.Record{}, kernel.Unavailable(abi.ErrMalformed)
 }
 
-// keyVerdict calls the key's meter. The version in the command is 0, which is older than any record, so an active key
-// gets the verdict Stale together with its record.
+// keyVerdict calls the key's meter. The command has version 0, which is older than any record. The verdict on an
+// active key is therefore Stale, and the meter adds the key's record.
 func (auth *Authenticator) keyVerdict(ctx context.Context, hash string) (keymeter.AdmitReply, error) {
 	command := keymeter.Admit{Mode: keymeter.ModeCheck}
 	reply, err := auth.Store.Objects.Call(ctx, abi.ClassKeyMeter, hash, "", command.Encode())
@@ -92,12 +92,12 @@ func (auth *Authenticator) keyVerdict(ctx context.Context, hash string) (keymete
 // has tried.
 type seenKeys struct {
 	mu      sync.Mutex
-	known   map[string]time.Time // by hash; until when the key is considered missing, or zero if the key exists
+	known   map[string]time.Time // by hash; the time until which the key counts as missing; zero: the key exists
 	guesses guesses.Circuits
 }
 
-// check rejects a key that is known not to exist, and an unknown key from a network that has tried too many. It never
-// accepts a key by itself, because only the key's meter can.
+// check rejects a key that is known not to exist. It also rejects an unknown key if the network has tried too many
+// unknown keys. It never accepts a key, because only the key's meter can do that.
 func (s *seenKeys) check(hash, network string, now time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,16 +9,16 @@ import (
 	"github.com/postern-ai/postern/core/directory"
 )
 
-// saltKey is the key of the Directory document with random bytes. They are used, together with a role's token, to
-// sign sessions. Without the random bytes, anyone with a copied cookie could guess the token offline, without limit
-// and unnoticed.
+// saltKey is the key of the Directory document with the salt. The salt consists of random bytes. Sessions are signed
+// with the salt and a role's token. Without the salt, anyone with a copied cookie could guess the token offline,
+// without limit and unnoticed.
 const (
 	saltKey   = "c/salt"
 	saltBytes = 32
 )
 
-// salt caches the document under saltKey in this instance. Two requests may read it concurrently, because neither
-// waits for the other's I/O.
+// salt caches the document under saltKey in this instance. Concurrent requests may each read the document, because no
+// request waits for another request's I/O.
 type salt struct {
 	mu    sync.Mutex
 	bytes []byte

@@ -40,8 +40,8 @@ func viewIdentity(r *http.Request, actor kernel.Identity) sessionView {
 	return v
 }
 
-// signIn serves POST /api/admin/session. A program may omit the origin headers, but a page must have the gateway's
-// origin. Otherwise, another site could sign users in with a token of its choice.
+// signIn serves POST /api/admin/session. A request from a page must have the gateway's origin, because another site
+// could otherwise sign users in with a token of its choice. A program may omit the origin headers.
 func (auth *Authenticator) signIn(c *kernel.Call) (kernel.Answer, error) {
 	if auth.tokenOf(kernel.Owner) == "" {
 		return kernel.Answer{}, kernel.ErrNotConfigured
@@ -99,7 +99,7 @@ func (auth *Authenticator) signOut(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.NoContent(), nil
 }
 
-// auditSession writes an audit entry in a commit of its own. If it fails, signing in or out still succeeds.
+// auditSession writes an audit entry in a commit of its own. If the commit fails, signing in or out still succeeds.
 func (auth *Authenticator) auditSession(c *kernel.Call) {
 	entry, err := auth.AuditWrite(c, "", "", nil, nil)
 	if err == nil {

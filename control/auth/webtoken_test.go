@@ -26,8 +26,8 @@ func accepts(text string, now time.Time, issuer string) bool {
 	return auth.Accepts(text, &testKeys()[0].PublicKey, now, issuer, audience)
 }
 
-// drawToken returns a signed token whose header or claims may be wrong. odd reports whether the token has an oddity
-// about which the library may be more lenient.
+// drawToken returns a signed token whose header or claims may be wrong. If odd is true, the library may be more
+// lenient about the token.
 func drawToken(t *rapid.T, now time.Time, issuer string) (text string, odd bool) {
 	rarely := func(name string) bool { return rapid.IntRange(0, 19).Draw(t, name) == 13 }
 	value := func(name string, right any, wrong ...any) any {
@@ -64,7 +64,7 @@ func drawToken(t *rapid.T, now time.Time, issuer string) (text string, odd bool)
 }
 
 // Tokens are accepted exactly when a third-party library accepts them. The program itself does not use that library,
-// because it would bring in every algorithm.
+// because the library would bring in every algorithm.
 func TestWebTokensAgainstLibrary(t *testing.T) {
 	now, issuer := time.Date(2026, 11, 23, 12, 0, 0, 500_000_000, time.UTC), "https://"+team
 	outcomes := map[bool]int{}

@@ -12,7 +12,6 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// handler implements the endpoints.
 type handler struct{ *kernel.Plane }
 
 // Routes returns the endpoints of the catalog.
@@ -33,7 +32,6 @@ func perMillion(pico money.Pico) *price {
 	return &p
 }
 
-// catalogView is the deployment's catalog as the API returns it.
 type catalogView struct {
 	Version string         `json:"version"` // version of the prices, as in x-postern-price-version
 	Plans   []planView     `json:"plans"`   // the default plan first

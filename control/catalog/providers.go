@@ -72,7 +72,6 @@ func (s *health) latency(model string) uint64 {
 	return 0
 }
 
-// providersView is the deployment's providers as the API returns them.
 type providersView struct {
 	Observed  bool           `json:"observed"` // the gateway reported its view of the providers
 	Providers []providerView `json:"providers"`

@@ -72,7 +72,7 @@ func TestRoutesViewAfterTheCatalogChanged(t *testing.T) {
 	}
 }
 
-// parityCatalog is a catalog with each kind of provider that makes a difference to readiness.
+// parityCatalog is a catalog with one provider for each case in which readiness is decided differently.
 const parityCatalog = `{"providers":[
 		{"name":"alpha","wire":"openai","baseUrl":"https://alpha.example/v1","keyEnv":"ALPHA_KEY"},
 		{"name":"beta","wire":"openai","baseUrl":"https://beta.example/v1","keyEnv":"BETA_KEY"},
@@ -150,8 +150,8 @@ func parityTargets(models ...string) (targets []doc.RouteTarget) {
 	return targets
 }
 
-// The dashboard must show the gateway's actual routing. The control plane, which knows neither credentials nor
-// circuit breakers, must get the same result as core/policy with the gateway's configuration.
+// The dashboard must show the gateway's actual routing. The control plane knows neither credentials nor circuit
+// breakers. Its result must still be that of core/policy with the gateway's configuration.
 func TestRoutesViewMatchesGateway(t *testing.T) {
 	masters := "m2:" + strings.Repeat("A", 43) + "="
 	gateway := gatewayConfig(t, masters)
@@ -196,7 +196,8 @@ func TestRoutesViewMatchesGateway(t *testing.T) {
 	}
 }
 
-// setPolicy stores a policy without validation, like a policy that is older than the catalog and the master keys.
+// setPolicy stores a policy without validation. A stored policy can be invalid if the catalog or the master keys have
+// changed since it was stored.
 func setPolicy(b *controltest.Bench, path string, p doc.Policy) {
 	b.Helper()
 	changed := kernel.NextProject(b.Stored(path))

@@ -88,8 +88,8 @@ func keep(ctx context.Context, cp *kernel.Plane, p *directory.Project, c *compli
 	return err
 }
 
-// pruneChain deletes entries older than kernel.AuditRetention. It first makes a checkpoint of the last one to be
-// deleted, so the rest of the chain can still be verified. The newest entry is always kept.
+// pruneChain deletes entries older than kernel.AuditRetention. It first makes a checkpoint of the last entry that it
+// will delete, so the rest of the chain can still be verified. The newest entry is always kept.
 func pruneChain(ctx context.Context, n *kernel.Run, p *directory.Project, object string, state *chain.PageReply, keys []compliance.SigningKey) error {
 	cutoff := uint64(n.Now().Add(-kernel.AuditRetention).UnixMilli())
 	if p.CreatedMs >= cutoff {
@@ -115,8 +115,8 @@ func pruneChain(ctx context.Context, n *kernel.Run, p *directory.Project, object
 	return forgetCheckpoints(ctx, n, p, cutoff)
 }
 
-// lastBefore reads the oldest entries of a chain, about maxForget at most. It returns the last one that is older than
-// cutoff, or nil if there is none.
+// lastBefore reads the oldest entries of a chain, about maxForget at most. It returns the last of these entries that
+// is older than cutoff, or nil if none is.
 func lastBefore(ctx context.Context, n *kernel.Run, p *directory.Project, object string, state *chain.PageReply, cutoff uint64) (last *chain.Entry, err error) {
 	for seq := state.Oldest; seq > 0 && seq < state.Head.Seq && seq < state.Oldest+maxForget; {
 		n.CallsLeft--

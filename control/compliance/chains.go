@@ -48,7 +48,6 @@ func callChain(ctx context.Context, s kernel.Store, p *directory.Project, object
 	return reply, nil
 }
 
-// entryAt reads one entry.
 func entryAt(ctx context.Context, s kernel.Store, p *directory.Project, object string, seq uint64) (chain.Entry, error) {
 	found, err := chainPage(ctx, s, p, object, seq, 1)
 	if err != nil {

@@ -47,7 +47,8 @@ func newestCheckpoints(ctx context.Context, s kernel.Store, projectID string) (f
 	return found, write, err
 }
 
-// of returns the newest checkpoint of a chain, whatever its reason, or nil.
+// of returns the newest checkpoint of a chain, or nil if there is none. The reason for the checkpoint does not
+// matter.
 func (n *newest) of(object string) *compliance.Checkpoint {
 	c, ok := n.Daily[object]
 	if p, pruned := n.Prune[object]; pruned && (!ok || p.Seq > c.Seq) {
@@ -67,11 +68,10 @@ func (n *newest) add(c *compliance.Checkpoint) {
 	n.Daily[c.Object] = *c
 }
 
-// checkpointsView is a page of checkpoints as the API returns it.
 type checkpointsView struct {
 	Checkpoints []compliance.Checkpoint `json:"checkpoints"`
 	PublicKeys  []publicKeyView         `json:"publicKeys"`
-	Next        *string                 `json:"next"` // cursor to pass as after; null: last page
+	Next        *string                 `json:"next"` // pass as "after" to get the next page; null: last page
 }
 
 type publicKeyView struct {

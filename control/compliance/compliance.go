@@ -15,7 +15,6 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// handler implements the endpoints.
 type handler struct{ *kernel.Plane }
 
 // Routes returns the endpoints of a project's compliance data.
@@ -33,7 +32,6 @@ func Routes(p *kernel.Plane) []kernel.Route {
 	)
 }
 
-// complianceView is the summary of a project's compliance data.
 type complianceView struct {
 	Project     governedView     `json:"project"`
 	GeneratedAt string           `json:"generatedAt"`
@@ -43,7 +41,7 @@ type complianceView struct {
 	Retention   retentionView    `json:"retention"`
 	Chains      []chainView      `json:"chains"`
 	Signing     signingView      `json:"signing"`
-	Samples     []string         `json:"samples"` // record types of which an export contains only a sample
+	Samples     []string         `json:"samples"` // record types that an export contains only as a sample
 }
 
 type governedView struct {
@@ -99,10 +97,9 @@ type retentionView struct {
 	HourlyDays     int `json:"hourlyUsageDays"`
 	ViolationDays  int `json:"violationDays"`
 	MaxViolations  int `json:"maxViolations"`
-	RequestBatches int `json:"requestBatches"` // batches kept for all keys together, each of up to 32 requests
+	RequestBatches int `json:"requestBatches"` // number of batches kept for all keys together; each batch has up to 32 requests
 }
 
-// chainView is the state of a chain.
 type chainView struct {
 	Object     string                 `json:"object"`
 	Oldest     uint64                 `json:"oldest"` // the oldest entry that is kept; 0: the chain is empty

@@ -16,7 +16,8 @@ import (
 	"github.com/postern-ai/postern/core/fault"
 )
 
-// Lines per page of an export, not counting the header. Some records come in batches, so a page may have more.
+// Number of lines per page of an export, without the header. Some records come in batches, so a page may have more
+// lines.
 const (
 	defaultExportLines = 200
 	maxExportLines     = 500
@@ -34,7 +35,6 @@ type exportCursor struct {
 	After   string `json:"a"` // position within the section; empty: its beginning
 }
 
-// exportQuery is a decoded request for an export.
 type exportQuery struct {
 	*kernel.Query
 	kind, format string
@@ -51,7 +51,7 @@ type section struct {
 	lines func(e *export, after string, limit int) (lines [][]byte, next string, err error)
 }
 
-// export is the state of making one page of an export.
+// export builds one page of an export.
 type export struct {
 	*handler
 	*kernel.Call
@@ -263,8 +263,8 @@ func (e *export) setRange(header *compliance.Header) error {
 	return err
 }
 
-// maxSearched is the maximum number of checkpoints that are read to find one that lies within an export's part of the
-// chain.
+// maxSearched is the maximum number of checkpoints that are read in the search for a checkpoint within an export's
+// part of the chain.
 const maxSearched = 500
 
 // checkpoints returns the newest checkpoint that lies within the export's part of the chain. If the entries before

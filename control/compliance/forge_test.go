@@ -10,8 +10,8 @@ import (
 	"github.com/postern-ai/postern/core/chain"
 )
 
-// forge rewrites an export as somebody with write access to the storage could: it changes payloads, recomputes all
-// hashes, and removes the checkpoints.
+// forge changes an export in the way that an attacker with write access to the storage could: it changes payloads,
+// recomputes all hashes, and removes the checkpoints.
 func (e *evidence) forge(export string) string {
 	e.Helper()
 	id := chain.ID{Project: e.id, Object: chain.Directory}

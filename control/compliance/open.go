@@ -13,7 +13,7 @@ type openViolations struct {
 	Open         uint64            `json:"open"`
 	Acknowledged uint64            `json:"acknowledged"`
 	BySeverity   map[string]uint64 `json:"bySeverity"` // covers only the newest open violations; see counted
-	Counted      uint64            `json:"counted"`    // number of violations in bySeverity; less than open if very many are open
+	Counted      uint64            `json:"counted"`    // sum of bySeverity; less than open if very many violations are open
 }
 
 // maxCountPages is the maximum number of pages of open violations that are read to count them by severity.

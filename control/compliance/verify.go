@@ -27,7 +27,7 @@ type verifyView struct {
 	Entries     int         `json:"entries"`     // verified by this request
 	Checkpoints int         `json:"checkpoints"` // checkpoints that were compared with the entries
 	Broken      *brokenView `json:"broken"`      // the first fault
-	Next        *string     `json:"next"`        // cursor to pass as after; null: complete or broken
+	Next        *string     `json:"next"`        // pass as "after" to continue; null: complete or broken
 }
 
 // brokenView describes the first entry at which a chain is broken.
@@ -45,7 +45,6 @@ var chainProblems = map[chain.Problem]string{
 	chain.TimeReversed:   "older than the entry before",
 }
 
-// verification is one verification request.
 type verification struct {
 	*handler
 	*kernel.Call
@@ -103,7 +102,6 @@ func readVerifyCursor(after string) (object int, seq uint64, ok bool) {
 	return object, seq, err == nil && wrong == nil && object >= 0 && object < len(chainObjects) && seq > 0
 }
 
-// load reads the stored checkpoints.
 func (v *verification) load() error {
 	known, _, err := newestCheckpoints(v, v.Store, v.project.ID)
 	if err != nil {

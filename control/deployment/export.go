@@ -17,7 +17,6 @@ import (
 	"github.com/postern-ai/postern/core/move"
 )
 
-// handler implements the endpoints.
 type handler struct{ *kernel.Plane }
 
 // Routes returns the endpoints that export and import a deployment.
@@ -38,8 +37,9 @@ const (
 	exportPath = "/api/admin/export"
 	importPath = "/api/admin/import"
 
-	// exportAuditInterval is the time within which further exports by the same actor add no audit entry. A single
-	// export reads the Directory repeatedly, until it has not changed between two reads.
+	// exportAuditInterval is the time within which further exports by the same actor add no audit entry. One export
+	// may read the Directory several times, because it repeats the read until the Directory has not changed in
+	// between.
 	exportAuditInterval = time.Hour
 )
 
@@ -62,12 +62,11 @@ type movedRow struct {
 type movedPage struct {
 	Object string     `json:"object"`
 	Rows   []movedRow `json:"rows"`
-	Next   *string    `json:"next"` // cursor to pass as after; null: last page
+	Next   *string    `json:"next"` // pass as "after" to get the next page; null: last page
 }
 
 const badObject = "must be directory, ledger/ and a project's ID, or meter/ and the SHA-256 of a key in lowercase hexadecimal digits"
 
-// takeMovedObject takes the field "object".
 func takeMovedObject(f *kernel.Fields) (o movedObject, text string) {
 	text, given := f.Text("object", "")
 	kind, name, _ := strings.Cut(text, "/")
@@ -213,7 +212,7 @@ func isRowKey(text string) bool {
 const (
 	maxRowKeyBytes   = 1024
 	maxRowValueBytes = 2_000_000
-	maxImportBytes   = 4 << 20 // of a request; enough for one row of the maximum size in base64
+	maxImportBytes   = 4 << 20 // maximum size of a request; enough for one row of the maximum size in base64
 	maxRemoveCalls   = 10_000
 )
 

@@ -30,13 +30,11 @@ type importState struct {
 	Finished bool     `json:"finished"`
 }
 
-// importView is the state of an import as the API returns it.
 type importView struct {
 	Import   string `json:"import"`
 	Finished bool   `json:"finished"`
 }
 
-// takeImportID takes the field "import".
 func takeImportID(f *kernel.Fields) string {
 	id, given := f.Text("import", "")
 	switch {
@@ -48,7 +46,6 @@ func takeImportID(f *kernel.Fields) string {
 	return id
 }
 
-// takeImportProjects takes the field "projects".
 func takeImportProjects(f *kernel.Fields) (ids []string) {
 	value, given := f.Take("projects")
 	if given && (json.Unmarshal(value, &ids) != nil || ids == nil) {
@@ -122,7 +119,6 @@ func (h *handler) refuseExisting(ctx context.Context, ids []string) error {
 	}
 }
 
-// importPage is a decoded request for importRows.
 type importPage struct {
 	importID    string
 	object      movedObject

@@ -18,7 +18,7 @@ const maxPatternSource = 512
 // compiledPattern is a regular expression in the form that the core runs.
 type compiledPattern struct {
 	Program   []byte
-	MaxLength uint64 // of a match, in bytes; at most governor.MaxMatch
+	MaxLength uint64 // maximum length of a match in bytes; at most governor.MaxMatch
 }
 
 // compilePattern compiles a regular expression in Go's syntax. An error gives the reason but does not name the field,
@@ -216,7 +216,7 @@ func runesOf(i *syntax.Inst) []rune {
 	return i.Rune
 }
 
-// begins adds the bytes that may come first in a match that continues at instruction pc.
+// begins adds every byte that can be the next one when a match continues at instruction pc.
 func (w *programWriter) begins(p *syntax.Prog, pc uint32, seen []bool) {
 	if seen[pc] {
 		return

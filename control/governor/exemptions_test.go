@@ -47,8 +47,8 @@ func TestInvalidExemptions(t *testing.T) {
 	b.Must(200, "PUT", path+"/governor", `{"exemptions":[`+strings.Repeat(`{"value":"a"},`, 99)+`{"value":"a"}]}`)
 }
 
-// TestSystemActions checks that the action for system texts comes from the rule's entry, or else from the category's
-// entry, or else is the action for input.
+// TestSystemActions checks the action for system texts. The rule's entry takes precedence over the category's entry.
+// Without either, the action for input applies.
 func TestSystemActions(t *testing.T) {
 	b := controltest.New(t)
 	path := governed(b)

@@ -11,7 +11,6 @@ import (
 	"github.com/postern-ai/postern/core/governor"
 )
 
-// handler implements the endpoints.
 type handler struct{ *kernel.Plane }
 
 // Routes returns the Governor endpoints of a project.
@@ -43,7 +42,7 @@ func (h *handler) putGovernor(c *kernel.Call) (kernel.Answer, error) {
 		return kernel.Answer{}, err
 	}
 	version, _ := f.Integer("version", 1, 1<<53)
-	f.Take("policyVersion") // accepted and ignored, so an edited GET response, which has this field and "available", can be sent back
+	f.Take("policyVersion") // ignored, like "available", so that a GET response can be edited and sent back
 	f.Take("available")
 	rules := h.governorSettings(f)
 	if err := f.Err(); err != nil {
@@ -106,7 +105,6 @@ func (h *handler) auditGovernor(c *kernel.Call, before *directory.Project, view 
 	return h.AuditWrite(c, c.Project, "", old.Audited(), view.Audited())
 }
 
-// ruleView is a Governor rule as the API returns it.
 type ruleView struct {
 	Name     string `json:"name"`
 	Category string `json:"category"`

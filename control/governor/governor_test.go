@@ -24,7 +24,6 @@ func governed(b *controltest.Bench) string {
 	return "/api/admin/projects/" + id
 }
 
-// settingsOf returns the stored settings of a project.
 func settingsOf(b *controltest.Bench, path string) governor.Settings {
 	b.Helper()
 	p := b.Stored(path)
@@ -282,7 +281,7 @@ func TestInvalidGovernor(t *testing.T) {
 	}
 }
 
-// If an entry omits a direction, the direction keeps the action that it would have without the entry.
+// If an entry omits a direction, the entry does not change the action for that direction.
 func TestHalfAnOverride(t *testing.T) {
 	b := controltest.New(t)
 	path := governed(b)

@@ -102,7 +102,6 @@ func takeCharacters(f *kernel.Fields, field string) uint64 {
 	return n
 }
 
-// takeAction takes the action for one direction.
 func takeAction(f *kernel.Fields, field string, fallback governor.Action, choices []string) governor.Action {
 	word, given := f.Choice(field, "", choices)
 	if !given {
@@ -111,8 +110,8 @@ func takeAction(f *kernel.Fields, field string, fallback governor.Action, choice
 	return kernel.Translate(word, settings.ActionWords, settings.Actions)
 }
 
-// takeRuleActions takes the field "rules", which sets actions for rules or categories. A missing direction gets the
-// action that it would have without the entry.
+// takeRuleActions takes the field "rules", which sets actions for rules or categories. If an entry omits a direction,
+// it does not change the action for that direction.
 func takeRuleActions(f *kernel.Fields) (overrides []governor.RuleActions) {
 	all, given := f.Object("rules")
 	if !given {
@@ -135,8 +134,8 @@ func takeRuleActions(f *kernel.Fields) (overrides []governor.RuleActions) {
 	return overrides
 }
 
-// takeRuleEntry takes one entry of "rules", appends it to overrides, and returns its actions. If there is no entry,
-// it returns the actions in usual.
+// takeRuleEntry takes one entry of "rules", appends it to overrides, and returns its actions. If "rules" has no such
+// entry, takeRuleEntry returns the actions in usual.
 func takeRuleEntry(f *kernel.Fields, name, category string, usual settings.ActionsView, overrides *[]governor.RuleActions) settings.ActionsView {
 	if !f.Has(name) {
 		return usual // f.Take is not called, because messages would then list every rule
@@ -200,7 +199,6 @@ func takeOptionalObjects(f *kernel.Fields, field string, maximum int) []*kernel.
 	return list
 }
 
-// takeKeywordLists takes the field "keywords".
 func takeKeywordLists(f *kernel.Fields) (lists []governor.KeywordList) {
 	seen := map[string]bool{}
 	for i, inner := range takeOptionalObjects(f, "keywords", governor.MaxLists) {

@@ -11,7 +11,6 @@ import (
 // maxTryBody is the maximum size of a request body that contains both a text and settings.
 const maxTryBody = 2 * kernel.MaxBody
 
-// trialView is the result of checking a text, as the API returns it.
 type trialView struct {
 	Approved  bool          `json:"approved"`
 	Decision  string        `json:"decision"`
@@ -117,8 +116,8 @@ func checkSchema(text string, rules *governor.Settings, check *inspect.Check, re
 	}
 }
 
-// viewFindings gives each finding the points of its severity. It gives no points to a finding that is redacted, or if
-// enough other findings of the same rule already count.
+// viewFindings gives each finding the points of its severity. A redacted finding gets no points. If enough other
+// findings of the same rule already count, a further finding gets no points either.
 func viewFindings(policy *governor.Policy, found []inspect.Finding) []findingView {
 	views, counted := []findingView{}, map[governor.ID]int{}
 	for _, f := range found {

@@ -42,7 +42,7 @@ type Entry struct {
 	SunsetAt     Instant    `json:"sunsetAt"`
 	Approvals    []Approval `json:"approvals"` // oldest first
 	History      []Move     `json:"history"`   // likewise
-	Version      uint64     `json:"version"`   // of the document; 0: there is no document
+	Version      uint64     `json:"version"`   // version of the document; 0: there is no document
 	CreatedAt    Instant    `json:"createdAt"`
 	UpdatedAt    Instant    `json:"updatedAt"`
 	Overdue      *bool      `json:"reviewOverdue,omitempty"` // only in responses

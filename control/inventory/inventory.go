@@ -87,8 +87,9 @@ func Uses(ctx context.Context, cp *kernel.Plane, p *directory.Project) (map[stri
 	return uses, nil
 }
 
-// isModel reports whether a name in the usage belongs to a model. Models that are no longer in the catalog count as
-// models. Tiers do not. Their names occur because a request that never got a target is counted under its tier's name.
+// isModel reports whether a name in the usage is the name of a model. The model may no longer be in the catalog. The
+// usage also contains names of tiers, because a request that never got a target is counted under the name of its
+// tier.
 func isModel(cp *kernel.Plane, name string) bool {
 	return kernel.IsModelName(name) && !strings.HasPrefix(name, "(") && (cp.Catalog.Tier(name) == nil || cp.Catalog.Model(name) != nil)
 }

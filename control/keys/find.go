@@ -16,7 +16,6 @@ import (
 	"github.com/postern-ai/postern/core/keys"
 )
 
-// findRoutes returns the endpoints that find keys across all projects.
 func (h *handler) findRoutes() []kernel.Route {
 	return []kernel.Route{
 		{Method: http.MethodGet, Path: kernel.KeysPath, For: kernel.Operators, Operation: "searchKeys", Serve: h.searchKeys},
@@ -50,7 +49,7 @@ type matchView struct {
 
 type matchesView struct {
 	Keys []matchView `json:"keys"`
-	Next *string     `json:"next"` // cursor to pass as after; null: last page
+	Next *string     `json:"next"` // pass as "after" to get the next page; null: last page
 }
 
 // searchKeys serves GET /api/admin/keys?q=&limit=&after=. Keys are sorted by project, and oldest first within each
@@ -62,7 +61,7 @@ func (h *handler) searchKeys(c *kernel.Call) (kernel.Answer, error) {
 		return kernel.Answer{}, err
 	}
 	text := strings.TrimSpace(q.Values.Get("q"))
-	if _, _, whole := keys.Parse(text); whole { // the message does not repeat it
+	if _, _, whole := keys.Parse(text); whole { // the message does not repeat the key
 		return kernel.Answer{}, kernel.Invalid(fault.Detail{Field: "q",
 			Message: "must not be a complete key, because keys do not belong in URLs; find it by its SHA-256 with GET " + kernel.KeysPath + "/{hash}"})
 	}
@@ -100,7 +99,6 @@ func (h *handler) viewMatch(k *directory.Key, p *directory.Project) matchView {
 	return matchView{v.ID, v.Name, v.Kind, v.Environment, v.Prefix, v.Last4, v.Status, viewProject(p)}
 }
 
-// foundView is a key with its project.
 type foundView struct {
 	Project projectView      `json:"project"`
 	Key     settings.KeyView `json:"key"`

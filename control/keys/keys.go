@@ -17,7 +17,6 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// handler implements the endpoints.
 type handler struct{ *kernel.Plane }
 
 // Routes returns the endpoints for keys.
@@ -26,7 +25,6 @@ func Routes(p *kernel.Plane) []kernel.Route {
 	return append(h.findRoutes(), h.projectRoutes()...)
 }
 
-// projectRoutes returns the endpoints for a project's keys.
 func (h *handler) projectRoutes() []kernel.Route {
 	return []kernel.Route{
 		{Method: http.MethodPost, Path: kernel.ProjectPath + "/keys", For: kernel.Owners, Body: kernel.MaxBody, Audit: "key.create", Operation: "createKey", Serve: h.createKey},
@@ -42,7 +40,7 @@ func (h *handler) projectRoutes() []kernel.Route {
 
 type keysView struct {
 	Keys []settings.KeyView `json:"keys"`
-	Next *string            `json:"next"` // cursor to pass as after; null: last page
+	Next *string            `json:"next"` // pass as "after" to get the next page; null: last page
 }
 
 // createKey serves POST /api/admin/projects/{project}/keys.
@@ -80,7 +78,6 @@ func (h *handler) createKey(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.Created(view), err
 }
 
-// readKey reads the fields of a new key.
 func (h *handler) readKey(projectID string, f *kernel.Fields) (directory.Key, error) {
 	k := directory.Key{Version: 1}
 	k.ProjectID, k.Status = projectID, doc.Active
@@ -298,7 +295,7 @@ func (h *handler) rotateKey(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.Created(view), err
 }
 
-// alreadyExpired rejects a rotation whose new key would inherit an expiry in the past and never work.
+// alreadyExpired rejects the rotation of an expired key. The new key would inherit the expiry and never work.
 var alreadyExpired = fault.Detail{Field: "key", Message: "has expired; set a later expiresAt first or create a new key"}
 
 // clockDifference is larger than any difference between the clocks of two machines in a deployment.

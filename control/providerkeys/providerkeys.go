@@ -14,7 +14,6 @@ import (
 	"github.com/postern-ai/postern/core/fault"
 )
 
-// handler implements the endpoints.
 type handler struct{ *kernel.Plane }
 
 // Routes returns the endpoints for a project's own keys for providers.
@@ -108,9 +107,9 @@ func (h *handler) deleteProviderKey(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.NoContent(), h.changePolicy(c, nil)
 }
 
-// providerOf returns the provider whose key a change is about. A request may use an earlier name of a provider, and
-// an operator's entry may once have had the same name. If a key is stored under that name, the name refers to this
-// key. Otherwise, the key could not be deleted after the operator's entry has left the catalog.
+// providerOf returns the provider whose key a request changes. The request may use an earlier name of a provider. An
+// operator's entry may once have had the same name. If a key is stored under that name, the name refers to the stored
+// key. Without this rule, the key could not be deleted after the operator's entry has left the catalog.
 func (h *handler) providerOf(c *kernel.Call, p *doc.Policy, fresh *doc.ProviderKey) string {
 	switch {
 	case fresh != nil:

@@ -10,7 +10,6 @@ import (
 	"github.com/postern-ai/postern/core/fault"
 )
 
-// changedEntry is the response to a change of an entry.
 type changedEntry struct {
 	inventory.Entry
 	Delivery string `json:"delivery"`
@@ -29,7 +28,7 @@ func audited(e *inventory.Entry, reason string) auditedEntry {
 	return auditedEntry{Entry: *e, Reason: reason}
 }
 
-// entryEdit is a change of an entry. If the model does not have an entry yet, apply is called with one that has
+// entryEdit is a change of an entry. If the model does not have an entry yet, apply is called with a new entry of
 // version 0.
 type entryEdit struct {
 	version *uint64 // expected; nil: any

@@ -11,13 +11,12 @@ import (
 	"github.com/postern-ai/postern/core/policy"
 )
 
-// registryView is a page of the registry.
 type registryView struct {
 	Enforcement   string            `json:"enforcement"`
 	PolicyVersion uint64            `json:"policyVersion"` // version of the project's policy; 0: no policy
 	Delivery      string            `json:"delivery"`      // whether the policy has reached all keys
 	Models        []inventory.Entry `json:"models"`        // by model name
-	Next          *string           `json:"next"`          // cursor to pass as after; null: last page
+	Next          *string           `json:"next"`          // pass as "after" to get the next page; null: last page
 }
 
 // Words that tell whether all keys of the project have a change.

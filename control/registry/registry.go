@@ -12,7 +12,6 @@ const maxEntries = 500 // per project
 
 const registryPath = "/models-registry"
 
-// handler implements the endpoints.
 type handler struct{ *kernel.Plane }
 
 // Routes returns the endpoints for a project's model registry.

@@ -11,7 +11,6 @@ import (
 	"github.com/postern-ai/postern/core/policy"
 )
 
-// transition is a decoded request for a transition.
 type transition struct {
 	to               doc.RegistryState
 	reason           string

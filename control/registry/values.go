@@ -28,8 +28,8 @@ const (
 // riskTiers are the risk tiers of the EU AI Act under their usual names. Source: Regulation (EU) 2024/1689.
 var riskTiers = []string{"minimal", "limited", "high", "unacceptable"}
 
-// entryFields takes the fields of an entry that POST and PATCH can set. It returns a function that sets the fields of
-// an entry that the request contains.
+// entryFields takes the fields of an entry that POST and PATCH can set. It returns a function that copies the fields
+// in the request to an entry.
 func (h *handler) entryFields(f *kernel.Fields) func(*inventory.Entry) {
 	owner, hasOwner := takeProse(f, "owner", maxOwnerRunes)
 	purpose, hasPurpose := takeProse(f, "purpose", maxPurposeRunes)

@@ -125,8 +125,8 @@ func viewDurations(s *sketch.Sketch) *DurationsView {
 	return &DurationsView{s.SumMs / n, s.Percentile(50), s.Percentile(90), s.Percentile(95), s.Percentile(99)}
 }
 
-// viewLatency returns the latency of an activity. If more than half of the requests are missing from a.Latency, it
-// uses the coarse buckets of the usage, because older versions filled only those.
+// viewLatency returns the latency of an activity. Older versions filled only the coarse buckets of the usage. If more
+// than half of the requests are missing from a.Latency, viewLatency uses the coarse buckets.
 func viewLatency(a *ledger.Activity) *DurationsView {
 	l := &a.Usage.Latency // of failed requests, too
 	coarse := l.Count()

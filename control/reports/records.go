@@ -40,7 +40,7 @@ type recorded struct {
 	Estimated        bool            `json:"estimated"`
 }
 
-// AddChunk adds those records of a chunk that a filter selects, newest first.
+// AddChunk adds the records of a chunk that match a filter, newest first.
 func (v *RequestsView) AddChunk(k *ledger.Chunk, f *RequestFilter) {
 	for i := len(k.Records) - 1; i >= 0; i-- {
 		if r := &k.Records[i]; f.matchesRecord(r) {

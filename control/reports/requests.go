@@ -39,7 +39,7 @@ type RequestView struct {
 // RequestsView is a page of recent requests as the API returns it.
 type RequestsView struct {
 	Requests []RequestView `json:"requests"`
-	Next     *string       `json:"next"` // cursor to pass as after; null: last page
+	Next     *string       `json:"next"` // pass as "after" to get the next page; null: last page
 }
 
 // BatchPrefix makes a cursor of the list look like an ID. It is followed by the number of a batch, an x, and the
@@ -77,7 +77,7 @@ func (v *RequestsView) dropProvisional() {
 	v.Requests = slices.DeleteFunc(v.Requests, func(r RequestView) bool { return r.Status == nil && settled[r.RequestID] })
 }
 
-// Add adds those requests of a batch that a filter selects.
+// Add adds the requests of a batch that match a filter.
 func (v *RequestsView) Add(b *ledger.RequestBatch, f *RequestFilter) {
 	for i := len(b.Requests) - 1; i >= 0; i-- {
 		r := &b.Requests[i]

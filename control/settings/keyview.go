@@ -17,7 +17,7 @@ type KeyView struct {
 	Last4       string     `json:"last4"`  // the last characters of the value
 	Status      string     `json:"status"`
 	CreatedAt   string     `json:"createdAt"`   // RFC 3339, UTC, milliseconds
-	LastUsedAt  *string    `json:"lastUsedAt"`  // likewise, according to the latest report; null: never
+	LastUsedAt  *string    `json:"lastUsedAt"`  // RFC 3339, UTC, milliseconds, from the latest report; null: never
 	Models      []string   `json:"models"`      // models and tiers that the key may use; empty: all
 	Permissions []string   `json:"permissions"` // granted permissions
 	Limits      LimitsView `json:"limits"`

@@ -72,7 +72,6 @@ const (
 	caveatNoPrices = "Models without a price in the catalog are left out."
 )
 
-// comparisonQuery is a decoded request for a comparison.
 type comparisonQuery struct {
 	firstDay, endDay uint64
 	of               string        // compares only the traffic of this model; empty: all
@@ -140,7 +139,6 @@ func (h *handler) compare(q *comparisonQuery, t *traffic) *comparisonView {
 	return view
 }
 
-// kindSum is the compared traffic of one kind.
 type kindSum struct {
 	use      modelUse
 	listPico money.Pico

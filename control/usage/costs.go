@@ -49,13 +49,14 @@ type flaggedView struct {
 type modelCosts struct {
 	Model    string           `json:"model"`
 	MeanCost *json.RawMessage `json:"meanCost"` // per served request, rounded up to a picodollar; null: none was served
-	// MeanFrom is the first day of the period that the mean covers. That is the report's period or, if it has no
-	// served request, the days before the report.
+	// MeanFrom is the first day of the period that the mean covers. If the report has served requests, that period is
+	// the report's period. Otherwise, it consists of the days before the report.
 	MeanFrom *string `json:"meanFrom"`
 	costFigures
 }
 
-// earlierDays is how many days before a report are searched for served requests if the report has none.
+// earlierDays is the number of days before a report that are searched for served requests. They are searched only if
+// the report itself has no served requests.
 const earlierDays = 90
 
 // mean is a model's mean cost per served request.

@@ -9,7 +9,7 @@ import (
 	"github.com/postern-ai/postern/control/reports"
 )
 
-// compared holds the rows of one of a file's windows.
+// compared holds the rows of one window of a file.
 type compared struct {
 	window window
 	rows   []reports.UsageRow

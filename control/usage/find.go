@@ -17,7 +17,7 @@ type foundView struct {
 	Request  *reports.RequestView `json:"request"`
 	Project  *projectView         `json:"project"`
 	Searched uint64               `json:"searched"` // projects searched so far, including this page
-	Next     *string              `json:"next"`     // cursor to pass as after; null: found or everything searched
+	Next     *string              `json:"next"`     // pass as "after" to continue; null: the request was found, or all projects were searched
 }
 
 // projectView identifies the project to which a found request belongs.

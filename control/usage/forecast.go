@@ -16,8 +16,8 @@ import (
 // counts once.
 const forecastDays = 7
 
-// forecastView is a forecast for the budget's current period. It assumes that the spend continues at the mean rate of
-// the last full days until the end of the period.
+// forecastView is a forecast for the budget's current period. It assumes that the mean spend per day of the last full
+// days continues until the end of the period.
 type forecastView struct {
 	Days      uint64           `json:"days"`      // full days from which the mean was calculated; 0: there is no forecast yet
 	DailyMean *json.RawMessage `json:"dailyMean"` // dollars

@@ -76,8 +76,8 @@ func (h *handler) getOverview(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.OK(h.viewOverview(c, o)), nil
 }
 
-// readHours reads range, or from and to. These are dates, both inclusive, or times, which are rounded outward to
-// whole hours. The default is the last 24 hours.
+// readHours reads range, or from and to. If from and to are dates, both are inclusive. If they are times, they are
+// rounded outward to whole hours. The default is the last 24 hours.
 func (h *handler) readHours(q *kernel.Query) (word string, hours ledger.OverviewQuery) {
 	word = q.Choice("range", overviewRanges)
 	switch custom := q.Values.Get("from")+q.Values.Get("to") != ""; {
@@ -94,7 +94,6 @@ func (h *handler) readHours(q *kernel.Query) (word string, hours ledger.Overview
 	return word, hoursOf(word, h.NowMs())
 }
 
-// hoursOf returns the hours of a range.
 func hoursOf(word string, nowMs uint64) ledger.OverviewQuery {
 	switch end := nowMs/calendar.HourMs + 1; word {
 	case word2Hours:

@@ -19,7 +19,6 @@ func (r *report) add(row reports.UsageRow, a *ledger.Activity) {
 	r.total.Plus(a)
 }
 
-// read reads the report of a window.
 func (h *handler) read(c *kernel.Call, q *usageQuery, p *directory.Project, w window) (*report, error) {
 	r, read := &report{rows: []reports.UsageRow{}}, h.readSpans
 	if w.days {

@@ -59,7 +59,7 @@ func TestRequestRangeEnds(t *testing.T) {
 	for n := range uint64(hours) {
 		r := unserved(n)
 		r.AtMs = at(n)
-		r.Body = fmt.Appendf(nil, `{"code":"c","message":"%0800d"}`, n) // so long that a chunk has only a few
+		r.Body = fmt.Appendf(nil, `{"code":"c","message":"%0800d"}`, n) // so long that a chunk has room for only a few records
 		b.Tally(path, ledger.Tally{Source: 1, Seq: n + 1, KeyID: "key_1", Records: []ledger.Record{r}})
 	}
 	for from, most := range map[uint64]int{at(845): 5, at(700): 7, 0: 14} {

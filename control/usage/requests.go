@@ -44,7 +44,6 @@ func (h *handler) listRequests(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.OK(view), err
 }
 
-// readFilter reads the filters.
 func (h *handler) readFilter(q *kernel.Query) reports.RequestFilter {
 	get := q.Values.Get
 	f := reports.RequestFilter{
@@ -75,8 +74,8 @@ const lateMs = calendar.HourMs
 // maxReads is the maximum number of ledger calls per page.
 const maxReads = 8
 
-// place is where a page of the list begins: before the batch and the chunk of records with these numbers. 0 means
-// that the page begins with the newest one, and 1 that none is left.
+// place is where a page of the list begins. It begins before the batch and the chunk of records with these numbers.
+// Number 0 means that the page begins with the newest batch or chunk. Number 1 means that none is left.
 type place struct{ batch, chunk uint64 }
 
 // readPlaceOf reads the parameter "after".
@@ -121,8 +120,8 @@ type merge struct {
 	batches []ledger.RequestBatch
 	chunks  []ledger.Chunk
 	calls   int // remaining
-	// passedMs is a time before the range. If everything that one call returns is older, the rest of the list is
-	// outside the range.
+	// passedMs is a time before the range. If everything that one call returns is older than passedMs, the rest of
+	// the list is outside the range.
 	passedMs uint64
 	// lastBatches and lastChunks report whether the last batches or chunks have been read.
 	lastBatches, lastChunks bool
@@ -147,7 +146,8 @@ func (m *merge) page(limit int, f *reports.RequestFilter) (view reports.Requests
 	return view.Sorted(m.place.cursor()), nil
 }
 
-// after returns the place after the first of n batches or chunks that have been read.
+// after returns the place after the first of the n batches or chunks that have been read. seq is the number of the
+// first one. If last is true, the n-th one is the oldest of the list.
 func (m *merge) after(seq uint64, n int, last bool) uint64 {
 	if last && n == 1 {
 		return 1
@@ -223,8 +223,8 @@ func (m *merge) readChunks() ([]ledger.Chunk, error) {
 	return chunks, err
 }
 
-// arePassed reports whether the list ends before the n batches or chunks that were read, because there are none or
-// all of them are before the range. newest returns the time of the newest request in one of them.
+// arePassed reports whether the list ends before the n batches or chunks that were read. It does if n is 0 or all of
+// them are before the range. newest returns the time of the newest request in one of them.
 func (m *merge) arePassed(n int, newest func(i int) uint64) bool {
 	for i := range n {
 		if newest(i) >= m.passedMs {

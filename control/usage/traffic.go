@@ -42,7 +42,6 @@ func (m *modelUse) used() bool { return m.Requests+m.Prompt+m.Completion > 0 || 
 
 type useID struct{ key, model string }
 
-// readTraffic reads the usage of some days.
 func (h *handler) readTraffic(ctx context.Context, p *directory.Project, first, end uint64) (t traffic, err error) {
 	uses, err := h.readUses(ctx, p, first, end)
 	if err != nil {
@@ -106,7 +105,7 @@ func addGroup(uses map[useID]*modelUse, g *ledger.Group) {
 }
 
 // mockedKeys returns the development keys in the usage. It looks up only keys without a cost. A deleted key counts as
-// a development key if it used tokens free of charge of a model that has a price.
+// a development key if it used a model that has a price and its tokens cost nothing.
 func (h *handler) mockedKeys(ctx context.Context, p *directory.Project, uses map[useID]*modelUse) (map[string]bool, error) {
 	mocked, cost := map[string]bool{}, map[string]money.Pico{}
 	for id, use := range uses {

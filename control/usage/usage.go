@@ -19,7 +19,6 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// handler implements the endpoints.
 type handler struct{ *kernel.Plane }
 
 // Routes returns the endpoints for a project's usage, costs and recent requests.
@@ -34,7 +33,6 @@ func Routes(p *kernel.Plane) []kernel.Route {
 	}
 }
 
-// usageView is a usage report.
 type usageView struct {
 	From   string             `json:"from"`
 	To     string             `json:"to"`
@@ -262,7 +260,6 @@ func (h *handler) nameKeys(ctx context.Context, p *directory.Project, rows []rep
 	}
 }
 
-// download returns a response with a file.
 func (h *handler) download(c *kernel.Call, q *usageQuery, p *directory.Project, parts []compared) (kernel.Answer, error) {
 	name := strings.Join([]string{"usage", p.ID, fileText(q.window.from()), fileText(q.window.to()), q.by}, "-") + "." + q.format
 	c.Header.Set("Content-Disposition", `attachment; filename="`+name+`"`)
@@ -278,7 +275,6 @@ func fileText(at string) string {
 	return strings.NewReplacer(":", "", ".000", "").Replace(at)
 }
 
-// usageQuery is a decoded usage request.
 type usageQuery struct {
 	window     window
 	by, format string

@@ -174,7 +174,6 @@ func TestInvalidUsageQueries(t *testing.T) {
 	b.Refused(b.Do("GET", "/api/admin/projects/proj_nobody/usage", ""), fault.NotFound)
 }
 
-// download requests usage as a file.
 func download(b *controltest.Bench, path string) *bytes.Buffer {
 	b.Helper()
 	r := controltest.NewRequest("Authorization", "Bearer "+controltest.Token)

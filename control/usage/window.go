@@ -51,8 +51,8 @@ func (w window) before() window {
 	return window{w.days, w.first - (w.end - w.first), w.first}
 }
 
-// from and to return the bounds as the API shows them: the first and the last day, or two times, the second of which
-// is exclusive.
+// from and to return the bounds as the API shows them. For whole days, they return the first and the last day.
+// Otherwise, they return two times, and to is exclusive.
 func (w window) from() string {
 	if w.days {
 		return kernel.DateText(w.first)
@@ -86,8 +86,8 @@ func (w window) step() string {
 	return groupHour
 }
 
-// readWindow reads range, or from and to. These are dates, both inclusive, or times. The default is the current
-// month.
+// readWindow reads range, or from and to. If from and to are dates, both are inclusive. They may also be times. The
+// default is the current month.
 func (h *handler) readWindow(q *kernel.Query) (w window, valid bool) {
 	word, from, to := q.Choice("range", rangeWords), q.Values.Get("from"), q.Values.Get("to")
 	switch {

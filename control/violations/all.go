@@ -17,8 +17,8 @@ import (
 )
 
 // Limits for one page of all projects' violations. An invocation on the platform's free plan may make only 50
-// subrequests. After listing the projects and calling each of them once, enough calls remain to read all
-// KeepViolations rows of one project, because a call reads 500 rows.
+// subrequests. The projects are listed, and each is called once. Enough calls then remain to read all KeepViolations
+// rows of one project, because a call reads 500 rows.
 const (
 	pageCalls      = 36
 	projectsAtOnce = 12
@@ -31,7 +31,7 @@ type allView struct {
 	Violations []json.RawMessage `json:"violations"`
 	More       []string          `json:"more"`     // IDs of projects that have more violations than the page shows
 	Searched   uint64            `json:"searched"` // projects searched so far, including this page
-	Next       *string           `json:"next"`     // cursor to pass as after; null: all projects were searched
+	Next       *string           `json:"next"`     // pass as "after" to continue; null: all projects were searched
 }
 
 // search records how far the projects have been searched, and holds the page so far.

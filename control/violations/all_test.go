@@ -38,13 +38,11 @@ func newAllBench(t *testing.T, projects int) *allBench {
 	return b
 }
 
-// violate adds a violation to the given project.
 func (b *allBench) violate(project int, v ledger.Violation) string {
 	b.Helper()
 	return b.Violate(b.projects[project], v)
 }
 
-// remove deletes a project's document.
 func (b *allBench) remove(project int) {
 	d := b.Document(doc.ProjectKey(b.projects[project]))
 	b.Commit(directory.Write{Key: d.Key, Version: d.Version})
@@ -58,8 +56,8 @@ type found struct {
 	more            []string
 }
 
-// all reads all pages of a list and calls after once it has read each page. It checks that each page makes a limited
-// number of calls and is sorted newest first.
+// all reads all pages of a list and calls the function after when it has read a page. Each page must make a limited
+// number of calls and be sorted newest first.
 func (b *allBench) all(query string, after func(page int)) (f found) {
 	b.Helper()
 	for cursor := ""; ; {

@@ -14,7 +14,6 @@ import (
 // maxNoteRunes is the maximum length of a violation's note in characters.
 const maxNoteRunes = 1000
 
-// readTriage reads the fields of a PATCH.
 func readTriage(c *kernel.Call) (triagePatch, error) {
 	f, err := c.Fields()
 	if err != nil {

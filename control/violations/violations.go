@@ -14,7 +14,6 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// handler implements the endpoints.
 type handler struct{ *kernel.Plane }
 
 // Routes returns the endpoints for violations.
@@ -32,7 +31,7 @@ func Routes(p *kernel.Plane) []kernel.Route {
 
 type violationsView struct {
 	Violations []json.RawMessage `json:"violations"`
-	Next       *string           `json:"next"` // cursor to pass as after; null: last page
+	Next       *string           `json:"next"` // pass as "after" to get the next page; null: last page
 }
 
 // violationCategories are the categories of the Governor's rules.
@@ -148,7 +147,6 @@ func viewTriage(v *ledger.StoredViolation) triageView {
 	return triageView{kernel.ViolationPrefix + v.ID, ledger.ViolationStates[v.State], kernel.NullIfEmpty(v.Note)}
 }
 
-// triagePatch is a decoded request to change a violation.
 type triagePatch struct {
 	version uint64 // expected; 0: any
 	apply   func(*ledger.StoredViolation)

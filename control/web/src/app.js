@@ -194,7 +194,10 @@ function CurrentPage({ place }) {
   <//>`
 }
 
-/** A project of which only the ID is known so far. A page that needs more waits for the resource "whole". */
+/**
+ * A project whose data has not been loaded. Only its ID is known. A page that needs more waits for the resource
+ * "whole".
+ */
 const unknown = (id) => ({ id, name: '' })
 
 /** Loads the page's project in parallel with the page. */

@@ -1,8 +1,8 @@
 // Runs one action on several records, with one request for each.
 
 /**
- * Runs an action on rows until all are done, it is stopped, or the session ends. After any other error, it continues
- * with the next row.
+ * Runs an action on rows until all rows are done, the run is stopped, or the session ends. After any other error, it
+ * continues with the next row.
  * @template Row
  * @param {Row[]} rows
  * @param {(row: Row) => Promise<any>} act

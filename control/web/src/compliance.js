@@ -1,7 +1,6 @@
 // Downloads of compliance data, and the pages of an export.
 import { queryOf } from './api.js'
 
-/** The export types with their labels. */
 export const EXPORTS = [
   ['inventory', 'Model inventory'],
   ['policies', 'Policies'],
@@ -28,7 +27,6 @@ export function nextOf(link) {
   return url ?? null
 }
 
-/** The file name of an export. */
 export function fileName(project, { type, from, to, format }) {
   const period = [from, to].filter(Boolean).join('_to_')
   return [project.id, type, period].filter(Boolean).join('-') + (format === 'cyclonedx' ? '.cdx.json' : '.ndjson')

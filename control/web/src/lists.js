@@ -96,8 +96,8 @@ function useLatest(act) {
 }
 
 /**
- * How far a filtered list has been read. The cursor does not reveal a time, so the item that follows it is requested
- * without filters.
+ * How far a filtered list has been read. The cursor does not reveal a time, so the next item is requested without
+ * filters, only for its time.
  */
 function useReached(first, { to, field, query, timeOf }) {
   const filtered = Object.values(query).some((value) => value !== '' && value !== undefined)

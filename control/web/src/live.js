@@ -28,8 +28,8 @@ export function setLive(on) {
 }
 
 /**
- * Whether reloading now would be useless or disturb the user. A reload does not disturb an open drawer, because the
- * drawer keeps its content.
+ * Whether a reload now would be useless or would disturb the user. A reload does not disturb an open drawer, because
+ * the drawer keeps its content.
  */
 function isBusy() {
   return document.hidden || document.querySelector('dialog:modal:not(.drawer)') !== null

@@ -1,5 +1,4 @@
-// Prices in dollars per million tokens. They have all digits, because rounding would hide the factor from which costs
-// are computed.
+// Prices in dollars per million tokens. They have all digits, because costs are computed from the exact price.
 import { moneyExact } from './format.js'
 
 export function price(dollars) {

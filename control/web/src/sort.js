@@ -20,8 +20,8 @@ export function directionOf({ label, sort }, order) {
 }
 
 /**
- * The order after a click on a column's header. Successive clicks lead to the column's first order, the reverse, and
- * the table's own.
+ * The order after a click on a column's header. Clicks go through three orders: the column's first order, its
+ * reverse, and the table's own order.
  */
 export function nextOrder(column, order) {
   const name = columnName(column.label)

@@ -55,7 +55,7 @@ export function answer(leaves) {
   if (leaves) leave()
 }
 
-/** Calls a listener on each change with whether the question is open. */
+/** Calls a listener on each change. The argument says whether the question is open. */
 export function subscribe(listener) {
   const changed = (leave) => listener(leave !== null)
   listeners.add(changed)

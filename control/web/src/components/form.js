@@ -6,8 +6,8 @@ import { useUnsaved } from '../unsaved.js'
 import { adviceOn, ErrorFacts } from './states.js'
 
 /**
- * The message of a 400 about a field or one nested in it (for limits: limits.requestsPerDay). Undefined if there is
- * no such message.
+ * The message of a 400 about a field or about a field nested in it (for limits: limits.requestsPerDay). Undefined if
+ * there is no such message.
  */
 export function wrongWith(error, field) {
   const found = error?.details?.find((detail) => detail.field === field || detail.field.startsWith(`${field}.`))

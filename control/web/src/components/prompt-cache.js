@@ -1,5 +1,5 @@
-// What the prompt caches of providers read, wrote and saved. They are separate from the gateway's own cache, which
-// has a hit rate.
+// What the prompt caches of providers read, wrote and saved. These caches are separate from the gateway's own cache,
+// which has a hit rate.
 import { count } from '../format.js'
 import { html } from '../html.js'
 import { Money } from './money.js'

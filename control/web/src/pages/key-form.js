@@ -60,8 +60,8 @@ export function KeyFields({ draft, set, error, kind, plan, environment }) {
 }
 
 /**
- * The permissions. "Restrict" can be checked while all permissions are still granted, which the draft does not
- * record.
+ * The permissions. The user can check "Restrict" while all permissions are still granted. The draft does not record
+ * that.
  */
 function Permissions({ draft, set, kind, wrong }) {
   const [restricting, setRestricting] = useState(false)

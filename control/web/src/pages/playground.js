@@ -121,7 +121,7 @@ async function addCost(project, signal, update) {
     if (usage && usage.costCents === null && facts.costCents === null) missing = facts.requestId
     return {}
   })
-  await Promise.resolve() // lets the update above run first, because it sets missing
+  await Promise.resolve() // lets the update above run first, because that update sets "missing"
   if (!missing) return
   const costCents = await costOf(project.id, missing, signal).catch(() => null)
   update(({ usage }) => ({ usage: { ...usage, costCents: costCents ?? undefined } }))
