@@ -169,8 +169,7 @@ func TestNoDashboard(t *testing.T) {
 	}
 }
 
-// A failed read is not reported as a missing file, because a browser must not show a 404 if the deployment has the
-// page.
+// A failed read does not cause a 404. A browser must not show a 404 if the deployment has the page.
 func TestUnreadableFiles(t *testing.T) {
 	controltest.Quiet(t)
 	b := filesBench(t)

@@ -53,8 +53,7 @@ func TestStaleSave(t *testing.T) {
 	}
 }
 
-// Two tabs save at the same moment: the later commit gets a 409, although its version was current when it was
-// checked.
+// Two tabs save at the same moment. Both versions are current when they are checked, but the later commit gets a 409.
 func TestConcurrentSaves(t *testing.T) {
 	b := controltest.New(t)
 	path := b.Project()
@@ -88,8 +87,7 @@ func TestArchiveAndRestore(t *testing.T) {
 		if got := b.Must(200, "POST", path+"/"+step.verb, ""); got.Text("status") != step.status {
 			t.Errorf("%s: %s", step.verb, got.Body)
 		}
-		// All keys get a delivery before the response even if nothing changes, because the request may be a second
-		// attempt.
+		// All keys get a delivery before the response, even if nothing changes. The request may be a second attempt.
 		if len(b.Memory.Sent) != 3 {
 			t.Errorf("%s: deliveries to %d objects", step.verb, len(b.Memory.Sent))
 		}

@@ -36,8 +36,8 @@ func (s *Service) Hourly(ctx context.Context) error {
 	return errors.Join(s.continueRound(ctx), s.auth.PruneFailures(ctx), groups.Continue(ctx, s.plane), auditlog.Prune(ctx, s.plane))
 }
 
-// continueRound resumes where the last run stopped. A day is closed an hour after its end, when none of its requests
-// should still be in flight. Later settlements are in the ledger but not in the export.
+// A day is closed an hour after its end. By then, none of its requests should be in flight. Later settlements are in
+// the ledger but not in the export.
 func (s *Service) continueRound(ctx context.Context) error {
 	write, err := s.plane.Store.ReadForWrite(ctx, roundKey)
 	var r round

@@ -94,7 +94,7 @@ func TestChangesWaitForLeases(t *testing.T) {
 	}
 }
 
-// A change does not wait if it is not delivered to a meter, or only to meters without leases.
+// A change does not wait if it is delivered to no meter, or only to meters without leases.
 func TestNoWaitWithoutLeases(t *testing.T) {
 	l := lend(t, always(0))
 	path := l.Project()

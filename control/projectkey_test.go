@@ -18,8 +18,8 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-// withProbe adds two routes for project keys: GET /api/probe with the permission to see violations, and POST
-// /api/probe, which reads a body, with the permission to triage them.
+// withProbe adds two routes for project keys. GET /api/probe requires the permission to see violations. POST
+// /api/probe requires the permission to triage them, and reads a body.
 func withProbe(b *controltest.KeyBench) *controltest.KeyBench {
 	whoAmI := func(c *kernel.Call) (kernel.Answer, error) {
 		return kernel.OK(map[string]string{"project": c.Project, "actor": c.Actor.Name, "role": string(c.Actor.Role), "via": c.Actor.Via}), nil
@@ -242,8 +242,8 @@ func TestConcurrentProjectKeys(t *testing.T) {
 	wait.Wait()
 }
 
-// Every route for project keys requires a key with the right permission, even from operators, and has an equivalent
-// route for operators.
+// Every route for project keys requires a key with the right permission. An operator's token does not replace the
+// key. Each of these routes has an equivalent route for operators.
 func TestEveryRouteForKeysRequiresItsPermission(t *testing.T) {
 	b := withProbe(controltest.NewKeyBench(t))
 	_, gateway := b.NewKey(`"kind":"gateway"`)

@@ -207,8 +207,8 @@ func TestPatchOfManyKeys(t *testing.T) {
 	}
 	b.Must(200, "PATCH", path, `{"plan":"team"}`)
 	b.Memory.Before = nil
-	// There are calls to read and write the project, to deliver the change to its ledger and to 200 keys, and to list
-	// the keys between two reads of the project.
+	// The calls read and write the project, deliver the change to its ledger and to 200 keys, and list the keys
+	// between two reads of the project.
 	if commits != 1 || len(b.Memory.Sent) != 1+kernel.MaxUpdatedKeys || b.Memory.Calls > len(b.Memory.Sent)+5 {
 		t.Errorf("%d commits, %d calls, %d of them to the ledger and the meters", commits, b.Memory.Calls, len(b.Memory.Sent))
 	}

@@ -60,8 +60,8 @@ func (auth *Authenticator) byAccess(r *http.Request) (actor kernel.Identity, pre
 	return kernel.Identity{Name: verified.Email, Role: roleOf(access, verified.Email), Via: kernel.ViaAccess, Expires: verified.Expires.Time}, true, nil
 }
 
-// verifyAssertion returns the claims of a valid assertion. Otherwise, the error is a 401, or a 503 if the team's keys
-// cannot be fetched.
+// verifyAssertion returns the claims of a valid assertion. If the assertion is invalid, the error is a 401. If the
+// team's keys cannot be fetched, the error is a 503.
 func (auth *Authenticator) verifyAssertion(ctx context.Context, access kernel.Access, text string) (*claims, error) {
 	presented, err := parseWebToken(text)
 	if err != nil {

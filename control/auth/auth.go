@@ -101,9 +101,8 @@ func (auth *Authenticator) byToken(presented string) (actor kernel.Identity, ok 
 	return actor, ok
 }
 
-// minTokenBytes is the minimum length of a role's token. Only the length of a token protects it against guessing,
-// because nothing but the speed of the control plane limits the number of guesses. 16 random base64 characters have
-// 96 bits.
+// minTokenBytes is the minimum length of a role's token. Guesses are limited only by the speed of the control plane,
+// so the token must be long. 16 random base64 characters have 96 bits.
 const minTokenBytes = 16
 
 // tokenOf returns a role's token, or an empty string if the token is too short or not configured.

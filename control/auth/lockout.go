@@ -68,9 +68,8 @@ func (f failures) plusOne(now time.Time) failures {
 }
 
 // rejectToken counts a wrong token and returns the error to send: the verdict, or a 429 during a lockout. Each
-// failure is counted in one commit, so at most freeFailures wrong tokens get the verdict even if they arrive
-// concurrently. While a network is locked out, its wrong tokens are not counted and cause no Directory calls or log
-// lines.
+// failure is counted in one commit, so even of concurrent wrong tokens, at most freeFailures get the verdict. While a
+// network is locked out, its wrong tokens are not counted and cause no Directory calls or log lines.
 //
 // Correct tokens never get here, so wrong tokens never lock out a correct one from the same address. The number of
 // guesses is therefore unlimited. The length of the token (minTokenBytes) is what makes guessing hopeless. The

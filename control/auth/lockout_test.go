@@ -53,8 +53,8 @@ func from(b *controltest.Bench, address, token string) controltest.Reply {
 	return b.Do("GET", "/api/admin/projects", "", "Authorization", "Bearer "+token, "X-Postern-Address", address)
 }
 
-// Correct tokens and cookies of every role are accepted at once, no matter how many wrong tokens arrive from the same
-// address at the same time. The wrong tokens are still locked out.
+// Correct tokens and cookies of every role are accepted at once, even while many wrong tokens arrive from the same
+// address. The wrong tokens are still locked out.
 func TestCorrectTokensAreNeverLockedOut(t *testing.T) {
 	b := controltest.New(t)
 	b.Viewer = controltest.ViewerToken

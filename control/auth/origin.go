@@ -11,10 +11,10 @@ import (
 )
 
 // checkOrigin rejects a request unless the browser says that a page of this gateway's origin sent the request. A
-// browser attaches cookies and Access assertions to every request to this host, regardless of which page caused it.
-// Pages cannot set the headers that are checked here. The Host header by itself proves nothing: anybody can point a
-// domain name to this gateway's address. Source: developer.mozilla.org/docs/Web/HTTP/Reference/Headers/Origin and
-// …/Sec-Fetch-Site
+// browser attaches cookies and Access assertions to every request to this host, even if a page of another site caused
+// the request. Pages cannot set the headers that are checked here. The Host header by itself proves nothing: anybody
+// can point a domain name to this gateway's address. Source:
+// developer.mozilla.org/docs/Web/HTTP/Reference/Headers/Origin and …/Sec-Fetch-Site
 func (auth *Authenticator) checkOrigin(r *http.Request) error {
 	sent, public, own := requestOrigin(r), "", true
 	if auth.Addresses != nil {

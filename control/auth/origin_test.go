@@ -114,8 +114,8 @@ var addressed = []struct {
 	{"no address at all", "", "", "", []string{"Origin", "http://"}, false},
 }
 
-// TestAddresses checks that sessions, and sign-ins from a page, work only at the configured address or the
-// listener's.
+// TestAddresses checks that sessions work only at the configured address or at the listener's address. The same holds
+// for sign-ins from a page.
 func TestAddresses(t *testing.T) {
 	for _, o := range addressed {
 		t.Run(o.name, func(t *testing.T) {

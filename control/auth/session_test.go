@@ -140,7 +140,8 @@ func TestSalt(t *testing.T) {
 	b.Refused(b.With(cookie, "GET", controltest.Sessions, ""), fault.Unavailable)
 }
 
-// TestForgedCookies tries cookies that are signed with known keys, or with a role's own key but with invalid content.
+// TestForgedCookies tries cookies that are signed with known keys. It also tries cookies that are signed with a
+// role's own key but have invalid content.
 func TestForgedCookies(t *testing.T) {
 	b := controltest.New(t)
 	b.Viewer = controltest.ViewerToken

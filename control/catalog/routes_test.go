@@ -72,7 +72,7 @@ func TestRoutesViewAfterTheCatalogChanged(t *testing.T) {
 	}
 }
 
-// parityCatalog is a catalog with one provider for each case in which readiness is decided differently.
+// parityCatalog is a catalog with one provider for each rule about readiness.
 const parityCatalog = `{"providers":[
 		{"name":"alpha","wire":"openai","baseUrl":"https://alpha.example/v1","keyEnv":"ALPHA_KEY"},
 		{"name":"beta","wire":"openai","baseUrl":"https://beta.example/v1","keyEnv":"BETA_KEY"},

@@ -100,7 +100,8 @@ func (e *evidence) register() {
 	e.Absorb(e.path, []controltest.Booked{{Day: controltest.Today, Hour: 1, Key: "key_a", Model: "gpt-4.1", Requests: 2, Pico: 100}, {Day: controltest.Today, Hour: 1, Key: "key_b", Model: "claude-sonnet-4-5", Requests: 1, Pico: 1}})
 }
 
-// The inventory in CycloneDX format satisfies the schema, both when it is empty and when its entries have all fields.
+// The inventory in CycloneDX format satisfies the schema. This holds for an empty inventory and for entries with all
+// fields.
 func TestBillOfMaterials(t *testing.T) {
 	e := newEvidence(t)
 	schema := bomSchema(t)

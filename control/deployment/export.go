@@ -38,8 +38,7 @@ const (
 	importPath = "/api/admin/import"
 
 	// exportAuditInterval is the time within which further exports by the same actor add no audit entry. One export
-	// may read the Directory several times, because it repeats the read until the Directory has not changed in
-	// between.
+	// reads the Directory until two reads have the same content.
 	exportAuditInterval = time.Hour
 )
 
@@ -86,8 +85,8 @@ func takeMovedObject(f *kernel.Fields) (o movedObject, text string) {
 	return o, text
 }
 
-// exportObject serves POST /api/admin/export {"object","after"}. The endpoint is not a GET, because viewers may send
-// GET requests but must not read key hashes and sealed provider keys.
+// exportObject serves POST /api/admin/export {"object","after"}. The endpoint is a POST, because the response
+// contains key hashes and sealed provider keys. Viewers may send GET requests and would see them.
 func (h *handler) exportObject(c *kernel.Call) (kernel.Answer, error) {
 	f, err := c.Fields()
 	if err != nil {

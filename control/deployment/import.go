@@ -22,8 +22,8 @@ const importKey = "i/import"
 
 const maxImportProjects = 10_000
 
-// importState is the document under importKey. An interrupted import is repeated from its beginning, so the objects
-// of its projects may be overwritten until it is finished.
+// importState is the document under importKey. An interrupted import is repeated from its beginning. Until it is
+// finished, the objects of its projects may be overwritten.
 type importState struct {
 	Import   string   `json:"import"` // SHA-256 of the file
 	Projects []string `json:"projects"`
@@ -149,8 +149,8 @@ func readImportPage(c *kernel.Call) (p importPage, err error) {
 	return p, f.Err()
 }
 
-// importRows serves POST /api/admin/import/rows. The rows of an object come in pages. The first page removes whatever
-// an interrupted import left behind.
+// importRows serves POST /api/admin/import/rows. The rows of an object come in pages. The first page removes the rows
+// that an interrupted import left behind.
 func (h *handler) importRows(c *kernel.Call) (kernel.Answer, error) {
 	p, err := readImportPage(c)
 	if err != nil {

@@ -86,7 +86,7 @@ func TestGovernorRoundTrip(t *testing.T) {
 	}
 }
 
-// Settings are part of the policy, so a change is in force at the keys' meters before it is acknowledged.
+// Settings are part of the policy. A change is acknowledged once it is in force at the keys' meters.
 func TestGovernorIsDelivered(t *testing.T) {
 	b := controltest.New(t)
 	path := governed(b)

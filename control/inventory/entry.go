@@ -37,7 +37,7 @@ type Entry struct {
 	Links        TextList   `json:"links"`
 	ReviewDate   Instant    `json:"reviewDate"`
 	Successor    Optional   `json:"successor"` // name of a model in the catalog
-	Keys         TextList   `json:"keys"`      // IDs of the keys that may use the model; empty unless it is or was restricted
+	Keys         TextList   `json:"keys"`      // IDs of the keys that may use the model; empty if the model was never restricted
 	DeprecatedAt Instant    `json:"deprecatedAt"`
 	SunsetAt     Instant    `json:"sunsetAt"`
 	Approvals    []Approval `json:"approvals"` // oldest first

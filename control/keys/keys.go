@@ -207,8 +207,8 @@ func (h *handler) reactivateKey(c *kernel.Call) (kernel.Answer, error) {
 	return h.updateKey(c, 0, func(k *directory.Key) { k.Status = doc.Active })
 }
 
-// updateKey changes a key and responds with the changed key. It commits even if nothing changes, because the
-// deliveries of an earlier commit may still be pending, and this response also confirms that the change is in force.
+// updateKey changes a key and responds with the changed key. It commits even if nothing changes. The deliveries of an
+// earlier commit may still be pending, but the response must confirm that the change is in force.
 func (h *handler) updateKey(c *kernel.Call, version uint64, edit func(*directory.Key)) (kernel.Answer, error) {
 	k, p, err := h.changeKey(c, version, edit)
 	if err != nil {

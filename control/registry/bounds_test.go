@@ -16,7 +16,8 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-// With concurrent changes to entries, keys and the project, every acknowledged one is in the policy, sorted by name.
+// Entries, keys and the project are changed concurrently. The policy then has all acknowledged changes of entries,
+// sorted by name.
 func TestConcurrentRegistrations(t *testing.T) {
 	b := newRegistryBench(t)
 	var models []string
@@ -59,8 +60,8 @@ func TestConcurrentRegistrations(t *testing.T) {
 	}
 }
 
-// An acknowledged transition has reached the meters of up to 200 keys. If there are more keys, the list shows the
-// transition as pending until the Directory has delivered it to all of them.
+// An acknowledged transition has reached the meters of up to 200 keys. With more keys, the list shows the transition
+// as pending until all of them have it.
 func TestRegistryDelivery(t *testing.T) {
 	for _, n := range []int{kernel.MaxUpdatedKeys, kernel.MaxUpdatedKeys + 1} {
 		b := newRegistryBench(t)

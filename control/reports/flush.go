@@ -12,8 +12,8 @@ import (
 )
 
 // FlushMeters makes meters report their unreported usage to the ledger, and returns the ledger's report. It waits
-// briefly for requests that are being settled and for leases to be reported. If nothing can be written at the moment,
-// for example because the disk is full, the report contains only what the ledger already has.
+// briefly for requests that are being settled and for leases to be reported. If nothing can be written, for example
+// because the disk is full, the report contains only what the ledger already has.
 func FlushMeters(ctx context.Context, cp *kernel.Plane, p *directory.Project) (ledger.ReportReply, error) {
 	command := ledger.Report{Waited: true}
 	for pauses := 0; ; pauses++ {

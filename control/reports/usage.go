@@ -182,7 +182,7 @@ func (m *merger) add(g *ledger.Group) error {
 	return nil
 }
 
-// inOrder sorts groups by time, then by key and model, which is the order in which a query returns them.
+// inOrder sorts groups by time, then by key and model. A query returns them in the same order.
 func inOrder(all []ledger.Group) {
 	kernel.SortBy(all, func(a, b *ledger.Group) int {
 		return cmp.Or(cmp.Compare(a.Usage.Day, b.Usage.Day), cmp.Compare(a.Usage.Hour, b.Usage.Hour), strings.Compare(a.KeyID, b.KeyID),

@@ -11,7 +11,8 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// VersionPolicy gives a changed policy the number of the project revision that changed it as its version.
+// VersionPolicy sets the version of a changed policy. The version is the number of the project revision that changed
+// the policy.
 func VersionPolicy(before, after *directory.Project) {
 	old := before.Policy
 	after.Policy.Version = old.Version

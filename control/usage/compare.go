@@ -26,7 +26,7 @@ type comparisonView struct {
 // trafficView shows a model's traffic and what its tokens cost at the model's own current list prices.
 type trafficView struct {
 	Model            string  `json:"model"`
-	Kind             *string `json:"kind"` // null: not in the catalog, so not compared
+	Kind             *string `json:"kind"` // null: not in the catalog and therefore not compared
 	Served           uint64  `json:"served"`
 	PromptTokens     uint64  `json:"promptTokens"`
 	CompletionTokens uint64  `json:"completionTokens"`
@@ -168,9 +168,9 @@ func viewTraffic(u *modelUse, m *config.Model) trafficView {
 	return v
 }
 
-// listCost returns the cost of recorded tokens at a model's list prices. Token sums do not reveal how long the
-// prompts were, so long-prompt prices are not applied. With flat prices per token, the cost of a sum is the sum of
-// the costs.
+// listCost returns the cost of recorded tokens at a model's list prices. Prices for long prompts are not applied,
+// because a sum of tokens does not show the length of each prompt. With flat prices per token, the cost of a sum is
+// the sum of the costs.
 func listCost(m *config.Model, u *modelUse) money.Pico {
 	flat := *m
 	flat.Prices.LongAbove = 0

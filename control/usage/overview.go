@@ -239,7 +239,8 @@ func (h *handler) allProjects(ctx context.Context) (all []directory.Project, err
 	}
 }
 
-// unknown returns the activity in a range of requests that have no known key and thus no project.
+// unknown returns the activity of requests without a known key in a range. These requests do not belong to any
+// project.
 func (h *handler) unknown(ctx context.Context, q ledger.OverviewQuery) (total ledger.Activity, err error) {
 	found, err := reports.Activity(ctx, h.Plane, &reports.Root, ledger.ActivityQuery{
 		First: q.First * ledger.HourSpans, End: q.End * ledger.HourSpans, By: ledger.ActivityByStep, Step: ledger.DaySpans,

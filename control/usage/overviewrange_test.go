@@ -116,7 +116,7 @@ func TestTablesOfTwoRanges(t *testing.T) {
 	}
 }
 
-// TestOverviewOfTestMode checks that responses of the built-in provider do not count as attempts, say nothing about a
+// TestOverviewOfTestMode checks responses of the built-in provider. They are not counted as attempts, do not affect a
 // provider's health, and do not hide failures of production keys.
 func TestOverviewOfTestMode(t *testing.T) {
 	b := controltest.New(t)

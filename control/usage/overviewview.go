@@ -198,7 +198,7 @@ func (h *handler) viewStatus(o *overview, providers []overviewProviders) (v over
 }
 
 // withoutKey returns the number of requests that no project counts. unknownKeys is the number of requests that were
-// refused because of their key or because of too many wrong keys. unassigned is the number of all others.
+// refused for their key or for too many wrong keys. unassigned is the number of all others.
 func (o *overview) withoutKey() (unknownKeys, unassigned uint64) {
 	n := o.unknown.Usage.Outcomes()
 	unknownKeys = o.unknown.Usage.Ends.By[ledger.EndUnauthorized] + o.unknown.Usage.Ends.By[ledger.EndLimited]

@@ -8,9 +8,9 @@ import (
 )
 
 // pairEnds sorts minutes and corrects requests that were counted twice. A request that was not served may have two
-// reports: its usage, and its end with a mark that the usage already counts the request. If the two arrive in
-// different minutes, both minutes would count the request, so the mark is moved to the minute of the usage. The
-// causes are not moved.
+// reports: its usage, and its end with a mark that the usage already counts the request. If the two reports arrive in
+// different minutes, both minutes would count the request. The mark is therefore moved to the minute of the usage.
+// The causes are not moved.
 func pairEnds(minutes []ledger.ActivityGroup) {
 	slices.SortFunc(minutes, func(a, b ledger.ActivityGroup) int { return cmp.Compare(a.Minute, b.Minute) })
 	pair(minutes, func(u *ledger.Usage) (counted, marked *uint64) { return &u.Requests, &u.Ends.Served })

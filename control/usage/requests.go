@@ -18,8 +18,8 @@ var statusWords = []string{"2xx", "4xx", "5xx"}
 
 // listRequests serves GET
 // …/requests?limit=&after=&from=&to=&request=&key=&model=&provider=&status=&outcome=&cause=&cache=, which lists
-// requests, newest first. The list contains served requests, of which the ledger has a sample, and requests that were
-// not served. A page consists of whole batches and chunks, so it may contain slightly more requests than limit.
+// requests, newest first. The list contains a sample of the served requests, and requests that were not served. A
+// page consists of whole batches and chunks, so it may contain slightly more requests than limit.
 func (h *handler) listRequests(c *kernel.Call) (kernel.Answer, error) {
 	q, err := kernel.ReadQuery(c.Request, reports.BatchPrefix, "from", "to", "request", "key", "model", "provider", "status", "outcome", "cause", "cache")
 	if err != nil {
@@ -160,8 +160,8 @@ func (m *merge) batchIsNewer() bool {
 	return len(chunk) == 0 || len(batch) > 0 && batch[len(batch)-1].AtMs >= chunk[len(chunk)-1].AtMs
 }
 
-// fill reads more batches if none are left, and likewise more chunks. It returns false if nothing follows or no calls
-// remain.
+// fill reads more batches if no batch is left, and more chunks if no chunk is left. It returns false if nothing
+// follows or no calls remain.
 func (m *merge) fill() (ok bool, err error) {
 	if len(m.batches) == 0 && m.place.batch != 1 {
 		if m.calls == 0 {

@@ -221,7 +221,7 @@ func TestUsageAsCSV(t *testing.T) {
 	}
 }
 
-// No cell begins like a formula, whatever the name of a key or model is.
+// No cell begins like a formula, even if the name of a key or model does.
 func TestCSVEscapesFormulas(t *testing.T) {
 	b := controltest.New(t)
 	b.Memory.Reducers = true

@@ -103,7 +103,8 @@ func (h *handler) readWindow(q *kernel.Query) (w window, valid bool) {
 	return window{true, first, end}, valid
 }
 
-// readTimes reads two bounds, at least one of which is a time. It rounds them outward to whole ten-minute spans.
+// readTimes reads two bounds. One of them is a time, and the other is a time or a date. The bounds are rounded
+// outward to whole ten-minute spans.
 func (h *handler) readTimes(q *kernel.Query) (w window, valid bool) {
 	before := len(q.Problems)
 	from, to := q.Instant("from", 0), q.Instant("to", calendar.DayMs)

@@ -62,7 +62,7 @@ func (h *handler) listAll(c *kernel.Call) (kernel.Answer, error) {
 			return kernel.Answer{}, err
 		}
 	}
-	// A violation's JSON begins with its ID, which begins with the time left until EndOfTimeMs, so this order is
+	// A violation's JSON begins with its ID. The ID begins with the time left until EndOfTimeMs, so this order is
 	// newest first.
 	kernel.SortBy(s.page.Violations, func(a, b *json.RawMessage) int { return bytes.Compare(*a, *b) })
 	if !s.ended {
@@ -137,8 +137,8 @@ func (h *handler) searchSome(c *kernel.Call, s *search) error {
 	return nil
 }
 
-// readOn extends a project's first page, which may be short because of a filter, until it is full or nothing follows.
-// It returns false if too few calls remain.
+// With a filter, a project's first page may be short. readOn reads on until the page is full or nothing follows. It
+// returns false if too few calls remain.
 func (h *handler) readOn(c *kernel.Call, s *search, p *directory.Project, page *ledger.ViolationsReply) (whole bool, err error) {
 	command := s.command
 	for page.Next != "" && uint64(len(page.Violations)) < s.command.Limit {

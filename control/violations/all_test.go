@@ -56,8 +56,8 @@ type found struct {
 	more            []string
 }
 
-// all reads all pages of a list and calls the function after when it has read a page. Each page must make a limited
-// number of calls and be sorted newest first.
+// all reads all pages of a list. It calls the function "after" once for each page that it has read. Each page must
+// make a limited number of calls and be sorted newest first.
 func (b *allBench) all(query string, after func(page int)) (f found) {
 	b.Helper()
 	for cursor := ""; ; {

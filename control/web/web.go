@@ -1,6 +1,6 @@
-// Package web embeds the files that the control plane serves: the dashboard, which tools/web.mjs builds from src into
-// dist; the documentation, which tools/pack-docs.mjs puts into docsite; and the OpenAPI document. The control Worker
-// serves them as static assets instead.
+// Package web embeds the files that the control plane serves. tools/web.mjs builds the dashboard from src into dist.
+// tools/pack-docs.mjs puts the documentation into docsite. The OpenAPI document is embedded as well. The control
+// Worker serves the files as static assets instead.
 package web
 
 import (

@@ -51,7 +51,10 @@ export function useDraft(now, form) {
   }
 }
 
-/** Runs act. After a version conflict (409), loads the current record into the page before it throws the error. */
+/**
+ * Runs act. If there is a version conflict (409), the current record is loaded into the page, and then the error is
+ * thrown.
+ */
 export async function orReload(act, load, onLoaded) {
   try {
     return await act()

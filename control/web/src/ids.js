@@ -22,7 +22,7 @@ export function hrefOf(id, project) {
   return (Object.hasOwn(PAGES, kind) && PAGES[kind](id, project)) || undefined
 }
 
-/** A text split into pieces, of which every second one is an ID. */
+/** A text split into pieces: text and IDs in turn, beginning with text. */
 export const piecesOf = (text) => text.split(ID)
 
 /** The ID of a model's entry in a project's registry. It must match EntryID in control/inventory. */

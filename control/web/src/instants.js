@@ -3,8 +3,8 @@
 import { startOf } from './violations.js'
 
 /**
- * A text as an RFC 3339 time for the API. A date means midnight, "days" days later. Empty if it is not a time since
- * 1971.
+ * A text as an RFC 3339 time for the API. For a date, the time is midnight UTC, "days" days after the date. For other
+ * text that is not a time since 1971, the result is empty.
  */
 export function instantOf(text, days = 0) {
   if (/^\d{4}-\d\d-\d\d$/.test(text)) return startOf(text, days)

@@ -11,8 +11,8 @@ const MAX_PAGE = 100
 
 /**
  * A paginated list: the items loaded so far, and loadMore for the next page. A reload gets as many items as were
- * shown. With filters, a page may be empty although more pages follow, so reading continues until there is something
- * to show.
+ * shown. With filters, a page may be empty although more pages follow. Reading then continues until there is
+ * something to show.
  * @param {string} to below /api/admin/
  * @param {string} field the response's field with the list
  * @param {object} query filters; a change restarts from the first page
@@ -119,8 +119,8 @@ export function useAll(to, field, query = {}) {
 }
 
 /**
- * The list so far, extended by its next page. "last" is the last response, for its other fields. "cut" has the
- * contents of the field "more" of all responses, which names the things that are only partly in the list.
+ * The list so far, extended by its next page. "last" is the last response, for its other fields. The field "more" of
+ * a response names things that are only partly in the list. "cut" has the names from all responses.
  */
 async function nextPage(to, field, { query, signal, page, all }) {
   const size = all ? { limit: MAX_PAGE } : {}

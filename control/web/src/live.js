@@ -48,8 +48,7 @@ function isHeld(within) {
 const HANDS = ['pointerover', 'pointerout', 'focusin', 'focusout', 'selectionchange']
 
 /**
- * The current value of isHeld. It is checked after each event, not during it, because no element has the focus while
- * the focus moves.
+ * The current value of isHeld. The check runs after each event. During a focus event, no element has the focus.
  */
 function useHeld(within) {
   const [held, setHeld] = useState(false)

@@ -1,5 +1,5 @@
-// Outages of the server. A load that fails because of an outage is held here and repeated, after pauses that double
-// each time.
+// Outages of the server. A load that fails because of an outage is held here and repeated. Each pause is twice as
+// long as the one before.
 
 const FIRST_PAUSE_MS = 1000
 const LONGEST_PAUSE_MS = 30_000
@@ -29,7 +29,7 @@ function show(next) {
 
 /**
  * Holds a load that failed because of an outage.
- * @param {() => void} retry starts the load again, which then calls hold or settle with the same function
+ * @param {() => void} retry starts the load again; the load then calls hold or settle with this function
  * @param {import('./api.js').ApiError} error
  */
 export function hold(retry, error) {

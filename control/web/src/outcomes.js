@@ -4,7 +4,7 @@
 export const REQUESTS_MEAN =
   'All requests whose key is known: served, also from the cache, refused, failed, or left by their clients.'
 
-/** An explanation of which requests of a project can be viewed individually. */
+/** Says which requests of a project can be viewed individually. */
 export const RECORDED =
   'Of served requests, a sample above 32 per key in 5 s. Requests that were not served are kept apart: at least the last 10,000, of refusals at most 20 a minute and key.'
 

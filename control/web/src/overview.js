@@ -3,7 +3,7 @@ import { count, percent, plural } from './format.js'
 import { matchesWords } from './palette/query.js'
 import { NO_FIGURES } from './usage.js'
 
-/** Shares of failed requests from which a deployment deserves attention (warn) or is in trouble (bad). */
+/** The shares of failed requests at which a deployment deserves attention (warn) or is in trouble (bad). */
 const FAILED_WARN = 0.01
 const FAILED_BAD = 0.05
 

@@ -95,7 +95,10 @@ export function useAction(act) {
   return { ...state, error: resolved ? undefined : state.error, run, clear }
 }
 
-/** A copy of a value that is updated only after ms milliseconds without a change, for searches while the user types. */
+/**
+ * A copy of a value. The copy is updated when the value has not changed for ms milliseconds. Searches use the copy
+ * while the user types.
+ */
 export function useDebounced(value, ms = 250) {
   const [debounced, setDebounced] = useState(value)
   useEffect(() => {

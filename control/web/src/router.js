@@ -88,7 +88,7 @@ export const visits = { count: 0 }
 
 /**
  * The location that is shown, and the place of its entry in the tab's history. It can differ from the browser's
- * location, because after "back", the browser has already moved while the page still asks about unsaved changes.
+ * location: after "back", the browser has already moved while the page still asks about unsaved changes.
  */
 const here = { path: '', search: '', place: 0 }
 

@@ -58,7 +58,7 @@ const THOUSANDS = /^-?[1-9]\d{0,2}(,\d{3})+(\.\d*)?$/
 
 /**
  * Parses a typed number. $1,000 and 1000 have the same result. Text that is not a number is returned unchanged, so
- * the server rejects it with a message. 2,50 is not a number, because a user who types it does not mean 250.
+ * the server rejects it with a message. 2,50 is not a number: a user who types it does not mean 250.
  */
 export function numberOf(text) {
   const typed = text.trim().replace(/^\$/, '')

@@ -39,7 +39,7 @@ export function newestFirst(violations) {
 }
 
 /**
- * The midnight UTC that begins a date input's day, or "days" days after that, in RFC 3339 format. An empty date stays
+ * The value of a date input in RFC 3339 format: midnight UTC of that date, plus "days" days. An empty date stays
  * empty.
  */
 export function startOf(date, days = 0) {

@@ -7,8 +7,8 @@ import { adviceFor } from '../src/chat.js'
 const faults = JSON.parse(readFileSync(new URL('../../../testdata/faults.json', import.meta.url), 'utf8'))
 const codes = new Set(faults.map(({ code }) => code))
 
-// Codes for which the playground has only general advice, for one of three reasons: it cannot cause them, it shows
-// their details, or the general advice is right.
+// Codes for which the playground has only general advice. There are three reasons: the playground cannot cause them,
+// it shows their details, or the general advice is right.
 const GENERAL = [
   'not_found', // the playground does not send a path or ID from the user
   'method_not_allowed',

@@ -33,8 +33,8 @@ export function Bulk({ picks, list, noun, actions, itemOf, atOnce }) {
     if (rows.length === 0) focusHeading()
     else setTimeout(focusBar) // deferred, because an open dialog would keep the focus
   }
-  // After an action, the next one waits until the rows have been reloaded, because a request that failed without a
-  // response may have taken effect.
+  // The next action waits until the rows have been reloaded, because a request without a response may have taken
+  // effect.
   const bar = { picks, noun, actions, chosen, waits: list.at < endedAt, onOpen: setOpen }
   return html`<p class="visually-hidden" role="status">${rows.length > 0 && chosen}</p>
     ${rows.length > 0 && html`<${Bar} ...${bar} />`}

@@ -1,4 +1,4 @@
-// The message about a version conflict, which means that someone else saved the record that this form edits.
+// The message about a version conflict: someone else has saved the record of this form.
 import { useEffect, useRef } from 'preact/hooks'
 import { html } from '../html.js'
 import { useAction } from '../resource.js'

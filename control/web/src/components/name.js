@@ -2,8 +2,8 @@
 import { html } from '../html.js'
 
 /**
- * A name, truncated to the width of its column. The title attribute and the object's page show the whole name, and so
- * does the link when it has the focus.
+ * A name, truncated to the width of its column. The title attribute, the object's page and a focused link show the
+ * whole name.
  */
 export function Name({ text, href }) {
   if (!href) return html`<span class="name" title=${text}>${text}</span>`

@@ -68,8 +68,8 @@ function providerColumn() {
 }
 
 /**
- * Each grouping has its value in the URL and the API, the button's label, words for what it groups by, the column
- * that names a row, and the row's key.
+ * Each grouping has these items: its value in the URL and the API, the button's label, words for the grouped things,
+ * the column that names a row, and the row's key.
  */
 export const GROUPINGS = [
   { by: 'model', label: 'Model', words: 'model', head: modelColumn, keyOf: (row) => row.model },

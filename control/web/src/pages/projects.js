@@ -20,7 +20,7 @@ const STATUSES = [
   ['all', 'All'],
 ]
 
-/** A note about a budget that is the plan's default, or that blocks everything that costs money. */
+/** Says that a budget is the plan's default, or that it blocks everything that costs money. */
 function budgetNote({ budget, plan }, defaults) {
   if (budget === 0) return 'nothing that costs'
   return budget === defaults.get(plan) ? 'the plan’s default' : ''

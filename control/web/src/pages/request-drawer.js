@@ -29,8 +29,8 @@ export function useOpened() {
   const entry = useRef('')
   const show = (next) => {
     if (id) return setQuery({ open: next })
-    // When the drawer closes, the browser would restore this scroll position, although the user may have scrolled the
-    // list in the meantime.
+    // When the drawer closes, the browser would restore this scroll position. The user may have scrolled the list in
+    // the meantime.
     history.scrollRestoration = 'manual'
     setQuery({ open: next }, { step: true })
     history.scrollRestoration = 'auto'

@@ -121,8 +121,8 @@ function Combobox({ typed, setTyped, groups, choose, note }) {
 }
 
 /**
- * Says what the list itself does not: that it is incomplete, where the search looked, and what failed. Screen readers
- * announce changes.
+ * Says what the list does not show: whether the list is incomplete, where the search looked, and what failed. Screen
+ * readers announce changes.
  */
 function Status({ id, groups, note, count }) {
   const loading = groups.some((group) => group.loading)
