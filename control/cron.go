@@ -22,7 +22,7 @@ const roundKey = "w/round"
 // roundPage is the number of projects that one call reads.
 const roundPage = 100
 
-// round is the daily work for all projects: exporting the usage of closed days and pruning old data. It takes as many
+// round is the daily work for all projects: it exports the usage of closed days and prunes old data. It takes as many
 // runs as necessary and is repeated until no project fails.
 type round struct {
 	Day    uint64 `json:"day"`    // the first day that is not closed

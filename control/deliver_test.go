@@ -51,8 +51,8 @@ func (l *leases) forget() {
 
 func always(ms uint64) func(int) uint64 { return func(int) uint64 { return ms } }
 
-// TestChangesWaitForLeases makes each kind of change twice, because the second acknowledgment also means that the
-// change is in force.
+// TestChangesWaitForLeases makes each kind of change twice. The second acknowledgment also means that the change is
+// in force.
 func TestChangesWaitForLeases(t *testing.T) {
 	l := lend(t, always(1500))
 	path := l.Project()
@@ -130,8 +130,8 @@ func TestManyKeysWaitOnce(t *testing.T) {
 	}
 }
 
-// Setting a lower budget, or the same one again, recalls the slices of all meters and waits until nothing is lent.
-// Setting a higher budget does not.
+// If a budget is lowered or set to the same value, the slices of all meters are recalled, and the change waits until
+// nothing is lent. If the budget is raised, no slice is recalled.
 func TestRecall(t *testing.T) {
 	for name, c := range map[string]struct {
 		budget string

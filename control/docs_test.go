@@ -159,8 +159,8 @@ func TestDocsHosts(t *testing.T) {
 	}
 }
 
-// TestHelpLink checks that an error response links to the documentation of its code, unless the deployment serves no
-// documentation.
+// TestHelpLink checks that an error response links to the documentation of its code. If the deployment serves no
+// documentation, there is no link.
 func TestHelpLink(t *testing.T) {
 	b := docsBench(t)
 	got := unauthenticated(b, "GET", "/api/admin/projects")

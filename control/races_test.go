@@ -32,8 +32,8 @@ func TestConcurrentPatchesAndKeysAreKept(t *testing.T) {
 	}
 }
 
-// If some commits did not write the project, a deactivation and a concurrent PATCH would give the meter the same
-// version twice.
+// Every commit must write the project. If one did not, a deactivation and a concurrent PATCH would give the meter the
+// same version twice.
 func TestConcurrentDeactivationAndPatch(t *testing.T) {
 	for _, patchFirst := range []bool{true, false} {
 		b := controltest.New(t)

@@ -153,7 +153,7 @@ func TestLastPageHasNoNext(t *testing.T) {
 	}
 }
 
-// A key that is created or deleted between two pages does not cause another one to be hidden or repeated.
+// If a key is created or deleted between two pages, no other key is hidden or repeated.
 func TestPagesWhileKeysChange(t *testing.T) {
 	b := controltest.New(t)
 	path := b.Project()
@@ -194,8 +194,8 @@ func TestPagesOfManyProjects(t *testing.T) {
 }
 
 // A change to a project with many keys is one commit. It is delivered to the first 200 keys before the response, and
-// to the others by the Directory's alarm. Every delivery is the same as a direct one, even for keys that change in
-// the meantime.
+// to the others by the Directory's alarm. The alarm's deliveries are the same as direct deliveries, even for keys
+// that change in the meantime.
 func TestPatchOfManyKeys(t *testing.T) {
 	b, path := large(t)
 	b.Memory.Calls = 0

@@ -353,7 +353,7 @@ func TestUnavailableAccessKeys(t *testing.T) {
 	}
 }
 
-// During a fetch, other requests start no fetch. They get a 503 instead of a 401.
+// While keys are being fetched, other requests fetch nothing. They get a 503 instead of a 401.
 func TestConcurrentFetch(t *testing.T) {
 	controltest.Quiet(t)
 	b, fetches := accessBench(t)

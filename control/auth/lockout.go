@@ -68,8 +68,9 @@ func (f failures) plusOne(now time.Time) failures {
 }
 
 // rejectToken counts a wrong token and returns the error to send: the verdict, or a 429 during a lockout. Each
-// failure is counted in one commit, so even of concurrent wrong tokens, at most freeFailures get the verdict. While a
-// network is locked out, its wrong tokens are not counted and cause no Directory calls or log lines.
+// failure is counted in one commit, so at most freeFailures wrong tokens get the verdict, even if they are
+// concurrent. While a network is locked out, its wrong tokens are not counted and cause no Directory calls or log
+// lines.
 //
 // Correct tokens never get here, so wrong tokens never lock out a correct one from the same address. The number of
 // guesses is therefore unlimited. The length of the token (minTokenBytes) is what makes guessing hopeless. The
@@ -94,8 +95,8 @@ func (auth *Authenticator) rejectToken(r *http.Request, via string, verdict erro
 }
 
 // countFailure commits one more failure of a network, with its audit entry. For a network that is already locked out,
-// it returns the existing lockout and a 429. It also returns a 429 if a network has so many concurrent failures that
-// no commit succeeds.
+// it returns the existing lockout and a 429. If no commit succeeds because the network has too many concurrent
+// failures, it also returns a 429.
 func (auth *Authenticator) countFailure(c *kernel.Call, network string) (counted failures, err error) {
 	err = auth.Store.Change(c, func() (kernel.Change, error) {
 		found, document, err := auth.failuresOf(c, network)

@@ -10,11 +10,11 @@ import (
 	"github.com/postern-ai/postern/control/kernel"
 )
 
-// checkOrigin rejects a request unless the browser says that a page of this gateway's origin sent the request. A
-// browser attaches cookies and Access assertions to every request to this host, even if a page of another site caused
-// the request. Pages cannot set the headers that are checked here. The Host header by itself proves nothing: anybody
-// can point a domain name to this gateway's address. Source:
-// developer.mozilla.org/docs/Web/HTTP/Reference/Headers/Origin and …/Sec-Fetch-Site
+// checkOrigin accepts a request only if the browser says that a page of this gateway's origin sent it. A browser
+// attaches cookies and Access assertions to every request to this host, even if a page of another site caused the
+// request. Pages cannot set the headers that are checked here. The Host header by itself proves nothing: anybody can
+// point a domain name to this gateway's address. Source: developer.mozilla.org/docs/Web/HTTP/Reference/Headers/Origin
+// and …/Sec-Fetch-Site
 func (auth *Authenticator) checkOrigin(r *http.Request) error {
 	sent, public, own := requestOrigin(r), "", true
 	if auth.Addresses != nil {
@@ -43,8 +43,8 @@ func (auth *Authenticator) checkDeclaredOrigin(r *http.Request) error {
 	return auth.checkOrigin(r)
 }
 
-// requestOrigin returns the origin that the request was sent to. A Worker receives the full URL, a server only the
-// path.
+// requestOrigin returns the origin that the request was sent to. A Worker receives the full URL, but a server
+// receives only the path.
 func requestOrigin(r *http.Request) string {
 	if r.URL.IsAbs() {
 		return r.URL.Scheme + "://" + strings.ToLower(r.URL.Host)
@@ -65,9 +65,9 @@ func publicOrigin(a kernel.Addresses) string {
 	return strings.TrimSuffix(origin, ":80")
 }
 
-// binds reports whether a request's Host names the listener. A listener on all interfaces may be published under
-// other addresses and ports, for example by a container's host, so any IP address counts. That is safe. An attacker
-// can redirect a name to another machine, but not an IP address.
+// binds reports whether a request's Host names the listener. If the listener is on all interfaces, any IP address
+// counts, because a container's host may publish the listener under other addresses and ports. This is safe: an
+// attacker can redirect a name to another machine, but not an IP address.
 func binds(a kernel.Addresses, r *http.Request) bool {
 	bound, ok := a.Bound.(*net.TCPAddr)
 	if !ok {

@@ -78,7 +78,7 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-// addressed are requests to a server. Each case has the server's addresses, the Host, the headers, and whether a
+// addressed are requests to a server, with the server's addresses, the Host and the headers. Each case says whether a
 // session cookie is accepted.
 var addressed = []struct {
 	name, public, bound, host string

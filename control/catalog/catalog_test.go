@@ -75,7 +75,6 @@ func TestPlansInTheCatalog(t *testing.T) {
 	}
 }
 
-// providerEntry returns the given provider's entry in a response.
 func providerEntry(t *testing.T, got controltest.Reply, name string) string {
 	t.Helper()
 	var list []json.RawMessage

@@ -28,8 +28,8 @@ type tierTargetView struct {
 	State       *string  `json:"state"`       // state of its circuit breaker; null: the gateway has not called it recently
 }
 
-// listRoutes serves GET …/routes. It returns each tier as it applies to the project, with the tier's targets in the
-// order in which they are tried.
+// listRoutes serves GET …/routes. It returns each tier as it applies to the project. A tier's targets are in the
+// order in which the gateway tries them.
 func (h *handler) listRoutes(c *kernel.Call) (kernel.Answer, error) {
 	p, err := h.Store.Project(c, c.Project)
 	if err != nil {
@@ -44,8 +44,8 @@ func (h *handler) listRoutes(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.OK(map[string]any{"tiers": tiers}), nil
 }
 
-// policyView returns the catalog, with the current master keys, as a project's keys may use it. If the gateway
-// reported nothing, all providers count as ready.
+// policyView applies a project's policy to the catalog, with the current master keys. If the gateway reported
+// nothing, all providers count as ready.
 func (h *handler) policyView(p *doc.Policy, observed *health) *policy.View {
 	catalog := *h.Catalog
 	catalog.MasterKeys = settings.MasterKeys(h.Plane)

@@ -18,8 +18,8 @@ import (
 const maxForget = 2000
 
 // Attest closes the days before end in the project's ledger, prunes old entries of the project's chains, and signs
-// the chains that have grown. Without a signing key, there are no checkpoints, but old entries are still pruned,
-// because the retention limit is a promise, too.
+// the chains that have grown. Without a signing key, it makes no checkpoints. It still prunes old entries, because
+// the retention limit always applies.
 func Attest(ctx context.Context, n *kernel.Run, p *directory.Project, end uint64) error {
 	states, err := chainStates(ctx, n, p, end)
 	if err != nil {
@@ -115,8 +115,8 @@ func pruneChain(ctx context.Context, n *kernel.Run, p *directory.Project, object
 	return forgetCheckpoints(ctx, n, p, cutoff)
 }
 
-// lastBefore reads the oldest entries of a chain, about maxForget at most. It returns the last of these entries that
-// is older than cutoff, or nil if none is.
+// lastBefore reads about maxForget entries from the start of a chain. It returns the last one that is older than
+// cutoff, or nil if none is older.
 func lastBefore(ctx context.Context, n *kernel.Run, p *directory.Project, object string, state *chain.PageReply, cutoff uint64) (last *chain.Entry, err error) {
 	for seq := state.Oldest; seq > 0 && seq < state.Head.Seq && seq < state.Oldest+maxForget; {
 		n.CallsLeft--

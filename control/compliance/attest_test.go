@@ -65,8 +65,8 @@ func TestPrunedChain(t *testing.T) {
 	}
 }
 
-// Checkpoints are published to the log, the bucket and the webhook before they are stored. A chain that has not grown
-// gets no checkpoint.
+// A checkpoint is published to the log, the bucket and the webhook. After that, it is stored. A chain that has not
+// grown gets no checkpoint.
 func TestCheckpointsArePublished(t *testing.T) {
 	controltest.Quiet(t)
 	e := newEvidence(t)
@@ -140,7 +140,8 @@ func TestWithoutSigningKey(t *testing.T) {
 	}
 }
 
-// After the signing key is replaced, the old key still verifies older checkpoints as long as it is configured.
+// After the signing key is replaced, the old key still verifies older checkpoints. For that, it must remain
+// configured.
 func TestChangeOfSigningKeys(t *testing.T) {
 	controltest.Quiet(t)
 	e := newEvidence(t)

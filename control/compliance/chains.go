@@ -34,8 +34,8 @@ func forgetEntries(ctx context.Context, s kernel.Store, p *directory.Project, ob
 	return err
 }
 
-// callChain sends a command to the object that has the chain: toDirectory to the Directory, or toLedger to the
-// project's ledger.
+// callChain sends a command to the object that has the chain. It sends toDirectory to the Directory, or toLedger to
+// the project's ledger.
 func callChain(ctx context.Context, s kernel.Store, p *directory.Project, object string, toDirectory, toLedger []byte) ([]byte, error) {
 	class, name, region, command := abi.ClassDirectory, directory.Name, "", toDirectory
 	if object == chain.Ledger {

@@ -36,8 +36,8 @@ type newest struct {
 	Prune map[string]compliance.Checkpoint `json:"prune"`
 }
 
-// newestCheckpoints reads a project's newest checkpoints and returns a write that is based on the document's current
-// version.
+// newestCheckpoints reads a project's newest checkpoints. The write that it returns is based on the document's
+// current version.
 func newestCheckpoints(ctx context.Context, s kernel.Store, projectID string) (found newest, write directory.Write, err error) {
 	found = newest{map[string]compliance.Checkpoint{}, map[string]compliance.Checkpoint{}}
 	write, err = s.ReadForWrite(ctx, newestPrefix+projectID)
@@ -129,8 +129,8 @@ func sign(cp *kernel.Plane, key compliance.SigningKey, p *directory.Project, obj
 	return c
 }
 
-// publish copies a checkpoint out of the objects: to the log and, if they are configured, to the bucket and the
-// project's webhook. It may be called again for the same checkpoint.
+// publish copies a checkpoint to places outside the objects: the log, the bucket and the project's webhook. The
+// bucket and the webhook are optional. It may be called again for the same checkpoint.
 func publish(ctx context.Context, cp *kernel.Plane, p *directory.Project, c *compliance.Checkpoint) error {
 	text, err := kernel.Encode(c)
 	if err != nil {
@@ -152,9 +152,9 @@ func publish(ctx context.Context, cp *kernel.Plane, p *directory.Project, c *com
 // headInterval is the minimum time between two checkpoints that exports make of the same chain.
 const headInterval = time.Minute
 
-// checkpointHead signs, publishes and stores a checkpoint of a chain's newest entry if no checkpoint covers that
-// entry yet. The export can then be verified at once. The checkpoint only adds evidence, so a failure is logged and
-// the export continues. Concurrent requests may each make a checkpoint.
+// If no checkpoint covers a chain's newest entry yet, checkpointHead signs, publishes and stores one. The export can
+// then be verified at once. The checkpoint only adds evidence, so a failure is logged and the export continues.
+// Concurrent requests may each make a checkpoint.
 func checkpointHead(ctx context.Context, cp *kernel.Plane, p *directory.Project, object string, head *chain.Entry) {
 	keys := signingKeys(cp)
 	if len(keys) == 0 || head.Seq == 0 {

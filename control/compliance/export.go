@@ -263,8 +263,7 @@ func (e *export) setRange(header *compliance.Header) error {
 	return err
 }
 
-// maxSearched is the maximum number of checkpoints that are read in the search for a checkpoint within an export's
-// part of the chain.
+// maxSearched limits how many checkpoints are read to find one within an export's part of the chain.
 const maxSearched = 500
 
 // checkpoints returns the newest checkpoint that lies within the export's part of the chain. If the entries before

@@ -98,8 +98,8 @@ func (e *export) keyLines(after string, limit int) (lines [][]byte, next string,
 	return lines, next, nil
 }
 
-// chunkCursor is the prefix of cursors into the requests that were not served. In an export, they follow the served
-// requests.
+// chunkCursor is the prefix of cursors into the requests that were not served. In an export, these requests follow
+// the served ones.
 const chunkCursor = "x"
 
 // requestLines returns requests. The ledger has the newest batches of served requests, and at most 20 refused
@@ -173,8 +173,8 @@ func (e *export) includes(at string) bool {
 	return (e.q.from == nil || at >= kernel.Timestamp(*e.q.from)) && (e.q.to == nil || at < kernel.Timestamp(*e.q.to))
 }
 
-// usageLines returns the usage per day, key and model for all days that the export's period touches. The cursor
-// consists of a day and a position in its usage.
+// usageLines returns the usage per day, key and model. A day is included if any part of it is in the export's period.
+// The cursor consists of a day and a position in its usage.
 func (e *export) usageLines(after string, _ int) (lines [][]byte, next string, err error) {
 	q := ledger.Query{FirstDay: 1, EndDay: calendar.Day(e.NowMs()) + 1, By: ledger.ByDetail, After: after}
 	if e.q.from != nil {

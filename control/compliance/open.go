@@ -16,7 +16,7 @@ type openViolations struct {
 	Counted      uint64            `json:"counted"`    // sum of bySeverity; less than open if very many violations are open
 }
 
-// maxCountPages is the maximum number of pages of open violations that are read to count them by severity.
+// maxCountPages is the maximum number of pages that are read to count the open violations by severity.
 const maxCountPages = 10
 
 func (h *handler) openViolations(ctx context.Context, p *directory.Project) (openViolations, error) {

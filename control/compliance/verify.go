@@ -123,8 +123,8 @@ func (v *verification) load() error {
 	return err
 }
 
-// chain verifies a chain from entry seq on, or from the start of the chain if seq is 0. next is the entry to continue
-// with, or 0 if the end was reached or the chain is broken.
+// chain verifies a chain from entry seq on. If seq is 0, it begins at the start of the chain. next is the entry to
+// continue with. It is 0 if the end was reached or the chain is broken.
 func (v *verification) chain(object string, seq uint64) (next uint64, err error) {
 	state, err := chainPage(v, v.Store, v.project, object, 0, 0)
 	if err != nil {

@@ -154,7 +154,8 @@ func TestVerifyEndpoint(t *testing.T) {
 	}
 }
 
-// Verifying a long chain takes several requests. A long chain is exported and verified in the same order.
+// Verifying a long chain takes several requests. An export of a long chain has several pages and can be verified
+// offline.
 func TestLongChain(t *testing.T) {
 	controltest.Quiet(t)
 	e := newEvidence(t)

@@ -180,7 +180,7 @@ func (h *handler) auditExport(c *kernel.Call) error {
 }
 
 // movedDirectoryRow returns the project that a row of the Directory belongs to, or "" for the audit log. ok is false
-// for rows that are not moved, because they are the deployment's own state, such as lockouts.
+// if the row is not moved. Such rows are the deployment's own state, for example lockouts.
 func movedDirectoryRow(row abi.Row) (project string, ok bool) {
 	d, isDocument, err := directory.MovedDocument(row)
 	if !isDocument {

@@ -182,7 +182,8 @@ func (h *handler) importRows(c *kernel.Call) (kernel.Answer, error) {
 
 var errNoImport = kernel.Refuse(fault.Conflict, "import", "is not in progress; begin it with POST "+importPath)
 
-// checkPage checks that an object gets only rows of its own kind that belong to the import's projects.
+// checkPage checks the rows for an object. Each row must be of the object's own kind and belong to the import's
+// projects.
 func (h *handler) checkPage(p *importPage, projects []string) (command move.Load, err error) {
 	o := p.object
 	if o.class != abi.ClassDirectory && !slices.Contains(projects, p.project) {

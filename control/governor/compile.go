@@ -25,8 +25,8 @@ type compiledPattern struct {
 // which the caller knows.
 //
 // The core finds the leftmost-longest match, so the lazy operators ??, *? and +? are equivalent to ?, * and +. A
-// match has at most governor.MaxMatch bytes. An attempt that has not matched within that length is abandoned, and the
-// search continues after the start of the attempt.
+// match has at most governor.MaxMatch bytes. If an attempt has not matched within that length, it is abandoned. The
+// search then continues after the start of the attempt.
 func compilePattern(source string) (compiledPattern, error) {
 	if len(source) > maxPatternSource {
 		return compiledPattern{}, fmt.Errorf("must have at most %d bytes, got %d", maxPatternSource, len(source))

@@ -139,7 +139,7 @@ func TestPatternMaxLength(t *testing.T) {
 	}
 }
 
-// TestSeveralPatterns checks that the leftmost match wins, then the longest, then the first pattern.
+// TestSeveralPatterns checks which match wins: the leftmost, then the longest, then that of the first pattern.
 func TestSeveralPatterns(t *testing.T) {
 	text := "abc abcd xbc"
 	got := governor.Scan([]byte(text), patternRules(t, `bcd?`, `ab`, `abc`, `[a-z]bc`), nil)
@@ -150,8 +150,7 @@ func TestSeveralPatterns(t *testing.T) {
 	}
 }
 
-// TestLongAttempts checks that a match has at most 256 bytes and that the text after a longer attempt is still
-// searched.
+// TestLongAttempts checks that a match has at most 256 bytes. The text after a longer attempt must still be searched.
 func TestLongAttempts(t *testing.T) {
 	rules := patternRules(t, `[a-z]+;`)
 	for _, c := range []struct {
@@ -174,7 +173,7 @@ func TestLongAttempts(t *testing.T) {
 	}
 }
 
-// TestPatternsFindNoPlaceholders checks that patterns match neither placeholders nor parts of them, but do match
+// TestPatternsFindNoPlaceholders checks that patterns match neither placeholders nor parts of them. Patterns do match
 // other words in brackets.
 func TestPatternsFindNoPlaceholders(t *testing.T) {
 	rules := patternRules(t, `[A-Z]{4,}`, `_[0-9]`)

@@ -34,8 +34,8 @@ func (h *handler) getGovernor(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.OK(view), err
 }
 
-// putGovernor serves PUT …/governor. It replaces all settings. A missing field gets its default. It responds once the
-// keys' meters have the policy.
+// putGovernor serves PUT …/governor. It replaces all settings. A missing field gets its default. The response is sent
+// once the keys' meters have the policy.
 func (h *handler) putGovernor(c *kernel.Call) (kernel.Answer, error) {
 	f, err := c.Fields()
 	if err != nil {
@@ -56,7 +56,8 @@ func (h *handler) putGovernor(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.OK(view), err
 }
 
-// replaceGovernor commits the settings. version is the project version on which they are based, or 0 to accept any.
+// replaceGovernor commits the settings. version is the project version that the settings are based on. 0 accepts any
+// version.
 func (h *handler) replaceGovernor(c *kernel.Call, version uint64, rules *governor.Settings, encoded []byte) (view settings.GovernorView, err error) {
 	err = h.Store.Change(c, func() (kernel.Change, error) {
 		before, err := h.Store.Project(c, c.Project)
@@ -96,7 +97,8 @@ func encodeGovernor(s *governor.Settings) ([]byte, error) {
 	return encoded, nil
 }
 
-// auditGovernor returns the audit entry for a change from the settings in before to those in view.
+// auditGovernor returns the audit entry for a change of the settings. before has the old settings, and view has the
+// new ones.
 func (h *handler) auditGovernor(c *kernel.Call, before *directory.Project, view *settings.GovernorView) (directory.Write, error) {
 	old, err := settings.ViewGovernor(h.Plane, before)
 	if err != nil {

@@ -162,8 +162,7 @@ func detail(r controltest.Reply) string {
 	return one["field"].(string) + " " + one["message"].(string)
 }
 
-// The first of two conflicting commits wins, so the project never ends up with the Governor enabled on a plan that
-// does not include it.
+// The first of two conflicting commits wins. The project never has the Governor enabled on a plan without it.
 func TestGovernorRacesWithThePlan(t *testing.T) {
 	for _, planFirst := range []bool{true, false} {
 		b := controltest.New(t)

@@ -51,8 +51,8 @@ func (h *handler) governorSettings(f *kernel.Fields) governor.Settings {
 	return s
 }
 
-// takeExemptions takes the field "exemptions". s has the keyword lists and patterns to which exemptions may refer.
-// Messages do not repeat values, because they may be confidential.
+// takeExemptions takes the field "exemptions". Exemptions may refer to the keyword lists and patterns in s. Messages
+// do not repeat values, because they may be confidential.
 func takeExemptions(f *kernel.Fields, s *governor.Settings) (exemptions []governor.Exemption) {
 	for i, inner := range takeOptionalObjects(f, "exemptions", governor.MaxExemptions) {
 		var one governor.Exemption
@@ -161,7 +161,8 @@ func takeRuleEntry(f *kernel.Fields, name, category string, usual settings.Actio
 	return settings.ViewActions(&entry)
 }
 
-// isWhole reports whether the findings of a category concern a whole request rather than a part of its text.
+// isWhole reports whether the findings of a category concern a whole request. Other findings concern a part of its
+// text.
 func isWhole(category string) bool {
 	return category == governor.Length.String() || category == governor.Classified.String()
 }

@@ -17,7 +17,7 @@ import (
 
 // Bounds of a model registry.
 const (
-	maxHistory      = 50       // maximum number of state changes, and of approvals, that an entry keeps; the audit log has all of them
+	maxHistory      = 50       // maximum number of state changes, and maximum number of approvals, in an entry; the audit log has all of them
 	maxHistoryBytes = 16 << 10 // of both together, as JSON
 	entryIDBytes    = 12
 )

@@ -61,7 +61,7 @@ func FlagOverdue(cp *kernel.Plane, e *Entry) {
 	e.Approvals, e.History = append([]Approval{}, e.Approvals...), append([]Move{}, e.History...)
 }
 
-// Uses reads the usage of models from the project's ledger. Meters report to the ledger within seconds.
+// Uses reads the usage of models from the project's ledger. Meters report new usage to the ledger within seconds.
 func Uses(ctx context.Context, cp *kernel.Plane, p *directory.Project) (map[string]*modelUse, error) {
 	today := calendar.Day(cp.NowMs())
 	groups, err := reports.UsageGroups(ctx, cp, p, ledger.Query{FirstDay: today + 1 - seenDays, EndDay: today + 1, By: ledger.ByModelDay})

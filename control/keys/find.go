@@ -84,7 +84,7 @@ func (h *handler) searchKeys(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.OK(view), nil
 }
 
-// projectsOf returns the IDs of the projects that keys belong to. The keys must be sorted by project.
+// projectsOf returns the IDs of the keys' projects. The keys must be sorted by project.
 func projectsOf(found []directory.Key) (ids []string) {
 	for i := range found {
 		if i == 0 || found[i].ProjectID != found[i-1].ProjectID {
@@ -104,8 +104,8 @@ type foundView struct {
 	Key     settings.KeyView `json:"key"`
 }
 
-// findKey serves GET /api/admin/keys/{hash}. The key's meter, whose name is the hash, knows the IDs of the key and
-// its project.
+// findKey serves GET /api/admin/keys/{hash}. The hash is the name of the key's meter. The meter knows the IDs of the
+// key and its project.
 func (h *handler) findKey(c *kernel.Call) (kernel.Answer, error) {
 	command := keymeter.Identify{}
 	reply, err := h.Store.Objects.Call(c, abi.ClassKeyMeter, c.Hash, "", command.Encode())
@@ -127,7 +127,7 @@ func (h *handler) findKey(c *kernel.Call) (kernel.Answer, error) {
 	if err != nil {
 		return kernel.Answer{}, orNoSuchKey(err)
 	}
-	// The meters are flushed because an operator who has found a key needs to know whether it is currently in use.
+	// The meters are flushed, because an operator who has found a key needs to know whether the key is in use.
 	if _, err := reports.FlushMeters(c, h.Plane, &p); err != nil {
 		return kernel.Answer{}, err
 	}

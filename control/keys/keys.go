@@ -247,9 +247,9 @@ func (h *handler) changeKey(c *kernel.Call, version uint64, edit func(*directory
 		entry, err := h.auditKeyWrite(c, &before, &k)
 		made := kernel.Change{Writes: []directory.Write{kernel.WriteProject(&p), kernel.WriteKey(&k), entry}, Deliveries: h.Store.WithSettings(&p, directory.StatusTo(&k, &p))}
 		if k.Status != doc.Inactive {
-			// Unless the key is inactive, the record in KV is updated along with the meter. Otherwise, every exchange
-			// that reads the record from KV would have to get a newer one from the meter. The record of an inactive
-			// key may be stale.
+			// Unless the key is inactive, the record in KV is updated along with the meter. An exchange that reads an
+			// old record from KV would have to get a newer one from the meter. The record of an inactive key may be
+			// stale.
 			made.Deliveries = append(made.Deliveries, directory.RecordTo(&k, &p))
 		}
 		return made, err

@@ -141,7 +141,7 @@ func TestExpiry(t *testing.T) {
 	}
 }
 
-// TestRotate checks that the new key has the settings of the old one, which stays valid for the grace period.
+// TestRotate checks that the new key has the settings of the old key. The old key stays valid for the grace period.
 func TestRotate(t *testing.T) {
 	for _, kind := range kernel.KindWords {
 		for _, environment := range kernel.EnvironmentWords {

@@ -206,8 +206,8 @@ func TestProviderKeysAreNotDisclosed(t *testing.T) {
 	}
 }
 
-// TestEarlierProviderName checks that the earlier name openai-responses means openai, unless the operator has an
-// entry with that name.
+// TestEarlierProviderName checks that the earlier name openai-responses means openai. If the operator has an entry
+// with that name, it means the entry.
 func TestEarlierProviderName(t *testing.T) {
 	b := controltest.New(t)
 	var master []byte

@@ -16,7 +16,7 @@ type changedEntry struct {
 }
 
 // auditedEntry is a registry entry as the audit log shows it. It leaves out the entry's own history, because the log
-// has each move anyway.
+// has an entry for each move.
 type auditedEntry struct {
 	inventory.Entry
 	Reason    string    `json:"reason,omitempty"`

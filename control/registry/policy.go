@@ -90,8 +90,8 @@ func (h *handler) putEnforcement(c *kernel.Call) (kernel.Answer, error) {
 
 const maxRegistryBytes = 64 << 10 // size of the part of the registry that is in the project's policy
 
-// policyChange returns the commit that makes an edit of a project's policy, and the project after the edit. The
-// project gets a new revision only if the policy changes.
+// policyChange returns the commit of a change to a project's policy, and the changed project. The project gets a new
+// revision only if the policy changes.
 func policyChange(cp *kernel.Plane, before *directory.Project, audit directory.Write, edit func(*doc.Policy)) (kernel.Change, directory.Project) {
 	after := kernel.NextProject(*before)
 	edit(&after.Policy)

@@ -57,7 +57,7 @@ func TestTransitions(t *testing.T) {
 	}
 }
 
-// A move that the current state does not allow changes nothing and causes a 409 that names the allowed moves.
+// If the current state does not allow a move, nothing changes. The response is a 409 that names the allowed moves.
 func TestForbiddenTransitions(t *testing.T) {
 	b := newRegistryBench(t)
 	for _, c := range []struct{ states, to, allowed string }{
@@ -104,7 +104,7 @@ func TestBlockWithoutEntry(t *testing.T) {
 	}
 }
 
-// Of two concurrent transitions, one is made and the other gets a 409, whether or not they name a version.
+// Of two concurrent transitions, one is made and the other gets a 409. Naming a version makes no difference.
 func TestTransitionRace(t *testing.T) {
 	for _, version := range []string{"", `,"version":1`} {
 		b := newRegistryBench(t)

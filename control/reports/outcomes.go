@@ -9,8 +9,8 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// OutcomesView contains the number of requests for each outcome. Causes breaks down the requests that were not served
-// by cause, without zeros.
+// OutcomesView contains the number of requests for each outcome. Causes has the number of requests that were not
+// served for each cause. Causes without requests are left out.
 type OutcomesView struct {
 	Served  uint64            `json:"served"`
 	Refused uint64            `json:"refused"`

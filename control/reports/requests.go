@@ -57,8 +57,8 @@ type RequestFilter struct {
 	Catalog *config.Config
 }
 
-// Sorted returns the page sorted by time, because the batches of different keys overlap. next is the cursor of the
-// next page. It is empty on the last page.
+// Sorted returns the page sorted by time. The sorting is necessary, because the batches of different keys overlap.
+// next is the cursor of the next page. It is empty on the last page.
 func (v RequestsView) Sorted(next string) RequestsView {
 	v.dropProvisional()
 	kernel.SortBy(v.Requests, func(a, b *RequestView) int { return strings.Compare(b.Time, a.Time) })
@@ -123,5 +123,5 @@ var (
 	caches     = []ledger.Cache{ledger.CacheBypass, ledger.CacheMiss, ledger.CacheHit}
 )
 
-// BatchesAtOnce is the number of batches, of up to 32 requests each, that one call to a ledger reads.
+// BatchesAtOnce is the number of batches that one call to a ledger reads. A batch has up to 32 requests.
 const BatchesAtOnce = 100

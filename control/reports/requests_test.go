@@ -8,8 +8,8 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// TestEarlierProviderNames checks that requests recorded before a provider was renamed are shown and found under its
-// current name.
+// TestEarlierProviderNames checks requests that were recorded before a provider was renamed. They must be shown and
+// found under the current name.
 func TestEarlierProviderNames(t *testing.T) {
 	catalog := &config.Config{Renamed: []config.Renamed{{From: "openai-responses", To: "openai", Wire: "responses"}}}
 	batch := &ledger.RequestBatch{KeyID: "key_1", Requests: []ledger.Request{

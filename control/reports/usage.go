@@ -66,8 +66,9 @@ type FailedView struct {
 	Broken      uint64 `json:"broken"`
 }
 
-// ViewAttempts returns the API's view of attempts. The total includes one successful attempt for each served request
-// that was neither a cache hit nor answered by the built-in provider. A stream that broke off counts as served.
+// ViewAttempts returns the API's view of attempts. For each served request, the total includes one successful
+// attempt. Cache hits and responses of the built-in provider have no attempts. A stream that broke off counts as
+// served.
 func ViewAttempts(u *ledger.Usage) AttemptsView {
 	n := &u.Attempts.Failed
 	v := AttemptsView{Total: u.Tried(), Failed: FailedView{
@@ -93,8 +94,8 @@ func ViewFigures(a *ledger.Activity) Figures {
 	}
 }
 
-// notNegative sets negative counters to zero. Negative counters occur because a late settlement takes back the charge
-// of its reservation, possibly in a later ten-minute span.
+// notNegative sets negative counters to zero. A late settlement takes back the charge of its reservation. If it does
+// so in a later ten-minute span, that span's counter can be negative.
 func notNegative(u *ledger.Usage) {
 	for _, n := range []*uint64{&u.Requests, &u.Expired, &u.Mocked} {
 		if int64(*n) < 0 {

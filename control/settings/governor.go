@@ -53,8 +53,8 @@ func governorPlans(cp *kernel.Plane) string {
 	return "change the project's plan to " + kernel.OneOf(names)
 }
 
-// KeepsGovernor rejects a change to a plan without the Governor while the Governor is enabled. Otherwise, a change of
-// plan that was only meant to adjust limits could end the checks unnoticed.
+// KeepsGovernor rejects a change to a plan without the Governor while the Governor is enabled. An operator who only
+// wants other limits could otherwise switch off the checks without noticing.
 func KeepsGovernor(cp *kernel.Plane, before, after *directory.Project) error {
 	if before.Plan == after.Plan || cp.Catalog.Plan(after.Plan).Governor || !SummarizeGovernor(&after.Policy).Enabled {
 		return nil

@@ -23,7 +23,7 @@ type comparisonView struct {
 	Candidates   []candidate   `json:"candidates"` // by kind, cheapest first
 }
 
-// trafficView shows a model's traffic and what its tokens cost at the model's own current list prices.
+// trafficView shows a model's traffic and the cost of its tokens at the model's own current list prices.
 type trafficView struct {
 	Model            string  `json:"model"`
 	Kind             *string `json:"kind"` // null: not in the catalog and therefore not compared
@@ -177,7 +177,7 @@ func listCost(m *config.Model, u *modelUse) money.Pico {
 	return flat.Cost(&chat.Usage{Input: u.Prompt, CachedInput: u.PromptCache.Read, CacheWrite: u.PromptCache.Written, Output: u.Completion})
 }
 
-// addCandidates adds the kinds of models in the traffic, and for each kind the models that could serve it.
+// addCandidates adds the kinds of models in the traffic. To each kind, it adds the models that could serve it.
 func (v *comparisonView) addCandidates(catalog *config.Config, sums map[string]*kindSum, only *config.Model) {
 	for kind, s := range sums {
 		v.Kinds = append(v.Kinds, kindView{kind, dollars(s.use.CostPico), fitting(s.listPico)})

@@ -47,8 +47,8 @@ func Export(ctx context.Context, n *kernel.Run, p *directory.Project, end uint64
 	return errors.Join(failure, err)
 }
 
-// exported returns the last exported day, or 0 if there is none, and a write that is based on the document's current
-// version.
+// exported returns the last exported day, or 0 if there is none. The returned write is based on the document's
+// current version.
 func exported(ctx context.Context, n *kernel.Run, p *directory.Project) (mark directory.Write, last uint64, err error) {
 	n.CallsLeft--
 	mark, err = n.Store.ReadForWrite(ctx, kernel.ExportKey+p.ID)

@@ -14,8 +14,8 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// overviewRanges are the ranges of an overview. A range consists of whole hours, including the current one, or of
-// whole UTC days, including today.
+// overviewRanges are the ranges of an overview. A range consists of whole hours or of whole UTC days. It includes the
+// current hour or today.
 var overviewRanges = []string{word2Hours, wordDay, wordWeek, word30Days, word90Days, wordMonth}
 
 const (

@@ -69,7 +69,7 @@ func readOverview(b *controltest.Bench, query string) (o overviewAnswer) {
 	return o
 }
 
-// TestOverview checks every part of an overview against the reports of two projects, and that the parts add up to the
+// TestOverview checks every part of an overview against the reports of two projects. The parts must add up to the
 // totals.
 func TestOverview(t *testing.T) {
 	b, first, _ := windowBench(t)
@@ -115,7 +115,7 @@ func TestOverview(t *testing.T) {
 }
 
 // TestOverviewStatus checks the figures of the state strip: budgets, a failing provider, requests without a known
-// key, and the activity that remains of a removed project.
+// key, and the remaining activity of a removed project.
 func TestOverviewStatus(t *testing.T) {
 	b := controltest.New(t)
 	b.Memory.Reducers = true

@@ -33,8 +33,8 @@ const (
 	stateIdle    = "idle" // no recent attempts
 )
 
-// leastFailed is the minimum number of recent attempts that must have failed for a provider to count as failing. In
-// addition, more than half of the recent attempts must have failed.
+// leastFailed is the minimum number of failed recent attempts for a provider to count as failing. In addition, more
+// than half of the recent attempts must have failed.
 const leastFailed = 3
 
 func (r *recentAttempts) state() string {

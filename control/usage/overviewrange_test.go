@@ -47,7 +47,8 @@ func twoHours(t *testing.T) (b *controltest.Bench, path string, hour uint64) {
 	return b, path, hour
 }
 
-// TestOverviewOfHours checks the two-hour range, and custom ranges with times, which are rounded outward to hours.
+// TestOverviewOfHours checks the two-hour range and custom ranges with times. Such times are rounded outward to
+// hours.
 func TestOverviewOfHours(t *testing.T) {
 	b, _, hour := twoHours(t)
 	at := func(hour uint64) string { return kernel.Timestamp(hour * calendar.HourMs) }
@@ -87,8 +88,8 @@ func TestOverviewBounds(t *testing.T) {
 	}
 }
 
-// TestTablesOfTwoRanges checks that each row begins with the bounds of its range, both in the table of all projects
-// and in that of one project.
+// TestTablesOfTwoRanges checks that each row begins with the bounds of its range. It checks the table of all projects
+// and the table of one project.
 func TestTablesOfTwoRanges(t *testing.T) {
 	b, path, hour := twoHours(t)
 	from, middle := kernel.Timestamp((hour-3)*calendar.HourMs), kernel.Timestamp((hour-1)*calendar.HourMs)

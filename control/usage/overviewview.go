@@ -56,7 +56,7 @@ type refusalsView struct {
 	Rising     bool   `json:"rising"`
 }
 
-// risingRefusals is the minimum number of refusals in an hour that deserves attention.
+// risingRefusals is the minimum number of refusals in the last hour that counts as a rise.
 const risingRefusals = 20
 
 // stepView is one point in a chart.

@@ -12,7 +12,7 @@ import (
 )
 
 // TestMinutesOfTwoReports checks that a request counts once if its usage and its end are reported in different
-// minutes, whichever comes first.
+// minutes. Either report may come first.
 func TestMinutesOfTwoReports(t *testing.T) {
 	for _, first := range []string{"usage", "end"} {
 		b := controltest.New(t)

@@ -34,8 +34,8 @@ func tell(b *controltest.Bench, path string, from, to uint64) {
 	}
 }
 
-// TestListHasBoth checks that the list has each request exactly once, whether it was served or not, for every page
-// size.
+// TestListHasBoth checks that the list has each request exactly once, for every page size. The list has both served
+// requests and others.
 func TestListHasBoth(t *testing.T) {
 	b, path := recalled(t, 100)
 	tell(b, path, 0, 3000)
@@ -73,7 +73,8 @@ func TestOutcomeAndCauseFilters(t *testing.T) {
 	}
 }
 
-// A failed stream has its time to first token in the same field as served streams, and also in its diagnosis.
+// A failed stream has its time to first token in the same field as a served stream. Its diagnosis has the time as
+// well.
 func TestFirstTokenOfFailedStreams(t *testing.T) {
 	b := controltest.New(t)
 	b.Memory.Reducers = true
@@ -163,8 +164,8 @@ func TestEveryCauseHasAName(t *testing.T) {
 	}
 }
 
-// TestProviderTextIsForOwners checks that owners see the provider's message in the list and in the search. Viewers do
-// not see the message, and exports never contain it.
+// TestProviderTextIsForOwners checks that owners see the provider's message in the list and in the search. Viewers
+// must not see the message, and exports must not contain it.
 func TestProviderTextIsForOwners(t *testing.T) {
 	b := controltest.New(t)
 	b.Memory.Reducers, b.Viewer = true, controltest.ViewerToken

@@ -39,8 +39,8 @@ func TestRequestRange(t *testing.T) {
 	}
 }
 
-// Reading a list with a range stops after the last request in the range. A few late batches with old requests do not
-// stop it earlier.
+// Reading a list with a range stops after the last request in the range. It does not stop earlier if a few late
+// batches contain old requests.
 func TestRequestRangeEnds(t *testing.T) {
 	b := controltest.New(t)
 	b.Memory.Reducers = true

@@ -223,8 +223,8 @@ func (m *merge) readChunks() ([]ledger.Chunk, error) {
 	return chunks, err
 }
 
-// arePassed reports whether the list ends before the n batches or chunks that were read. It does if n is 0 or all of
-// them are before the range. newest returns the time of the newest request in one of them.
+// arePassed reports whether the list ends before the n batches or chunks that were read. The list ends there if n is
+// 0 or if all n are before the range. newest returns the time of the newest request in one of them.
 func (m *merge) arePassed(n int, newest func(i int) uint64) bool {
 	for i := range n {
 		if newest(i) >= m.passedMs {

@@ -27,7 +27,6 @@ func recall(b *controltest.Bench, path string, batches [][]ledger.Request) {
 	}
 }
 
-// remembered returns the n-th served request in a test.
 func remembered(n uint64) ledger.Request {
 	return ledger.Request{
 		AtMs: 1_795_248_000_000 + n, ID: fmt.Sprintf("req_%032x", n), Model: []string{"m-a", "m-b"}[n%2], Provider: []string{"openai", "gemini", ""}[n%3],

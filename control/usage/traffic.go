@@ -132,5 +132,5 @@ func (h *handler) mockedKeys(ctx context.Context, p *directory.Project, uses map
 }
 
 // hasPrice reports whether a model's tokens have a price. Models on the operator's own servers have no price in the
-// catalog, but that does not mean that they cost nothing.
+// catalog. That does not mean that they are free of charge.
 func hasPrice(m *config.Model) bool { return m.Prices.Input > 0 || m.Prices.Output > 0 }

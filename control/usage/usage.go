@@ -196,8 +196,8 @@ func (h *handler) readDays(q *kernel.Query) (first, end uint64, valid bool) {
 	return first, end, valid
 }
 
-// rejectDays reports that days are in the wrong order or that there are too many of them. The problem names the
-// parameter that was sent, or "from" if both were sent.
+// rejectDays reports that days are in the wrong order or that there are too many days. The problem names the
+// parameter that was sent. If both were sent, it names "from".
 func rejectDays(q *kernel.Query, firstDay, endDay uint64) {
 	most := "; one response covers at most " + strconv.Itoa(maxUsageDays) + " days"
 	first, last := kernel.DateText(firstDay), kernel.DateText(endDay-1)
@@ -240,8 +240,7 @@ func viewBudget(r *ledger.ReportReply, p *directory.Project) budgetView {
 // maxNamed is the maximum number of key names that one response looks up.
 const maxNamed = 100
 
-// nameKeys sorts rows by number of requests and adds the key names to the first ones, up to maxNamed. Deleted keys
-// have no name.
+// nameKeys sorts rows by number of requests. It adds key names to the first maxNamed rows. Deleted keys have no name.
 func (h *handler) nameKeys(ctx context.Context, p *directory.Project, rows []reports.UsageRow) {
 	kernel.SortBy(rows, func(a, b *reports.UsageRow) int { return int(b.Requests) - int(a.Requests) })
 	named := rows[:min(len(rows), maxNamed)]

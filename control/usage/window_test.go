@@ -30,7 +30,7 @@ func windowBench(t *testing.T) (b *controltest.Bench, path string, now time.Time
 	return b, path, now
 }
 
-// serveAt reports n requests that were served at the current time, and as many that were refused.
+// serveAt reports n served requests and n refused requests, all at the current time.
 func serveAt(b *controltest.Bench, path string, n uint64, key, model string, ms uint64) {
 	b.Helper()
 	at, id := uint64(b.Now.UnixMilli()), path[strings.LastIndex(path, "/")+1:]
@@ -76,7 +76,7 @@ func readWindow(b *controltest.Bench, path, query string) (w windowReport) {
 	return w
 }
 
-// TestRanges checks which requests each range and its previous range contain, with different groupings.
+// TestRanges checks the requests in each range and its previous range, with different groupings.
 func TestRanges(t *testing.T) {
 	b, path, now := windowBench(t)
 	for _, c := range []struct {

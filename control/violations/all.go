@@ -50,8 +50,8 @@ func (h *handler) allRoute() kernel.Route {
 
 // listAll serves GET /api/admin/violations?state=&rule=&category=&severity=&decision=&model=&from=&to=&limit=&after=.
 // It lists the newest violations of each project, up to limit. A page covers some of the projects, oldest project
-// first, and its violations are sorted newest first. listAll does not flush meters, because they report a violation
-// within seconds.
+// first. The violations of a page are sorted newest first. listAll does not flush meters, because they report a
+// violation within seconds.
 func (h *handler) listAll(c *kernel.Call) (kernel.Answer, error) {
 	s, err := h.readSearch(c.Request)
 	if err != nil {
@@ -105,7 +105,7 @@ func readCursor(after string) (project string, searched, beganMs uint64, ok bool
 }
 
 // searchSome searches the next projects with the calls that remain. If too few calls remain for a project, the next
-// page searches the project again from the beginning.
+// page searches that project from its beginning.
 func (h *handler) searchSome(c *kernel.Call, s *search) error {
 	limit := min(projectsAtOnce, s.calls-1)
 	docs, err := h.Store.List(c, directory.List{Prefix: doc.ProjectKey(""), After: doc.ProjectKey(s.after), Limit: uint64(limit)})
@@ -156,8 +156,8 @@ func (h *handler) readOn(c *kernel.Call, s *search, p *directory.Project, page *
 	return true, nil
 }
 
-// add adds a project's violations to the page. Each has the same fields as in the project's own list, and in addition
-// the project.
+// add adds a project's violations to the page. Each violation has the fields of the project's own list, and the
+// project.
 func (s *search) add(p *directory.Project, found *ledger.ViolationsReply) {
 	s.after = p.ID
 	s.page.Searched++

@@ -143,7 +143,7 @@ func TestViolationsOfAllProjects(t *testing.T) {
 	}
 }
 
-// Many projects take several pages, which together have each violation exactly once. A project that is removed
+// Many projects take several pages. Together, the pages have each violation exactly once. A project that is removed
 // between two pages is skipped, even if the cursor names it.
 func TestViolationsOfManyProjects(t *testing.T) {
 	const projects = 80
@@ -174,7 +174,7 @@ func TestViolationsOfManyProjects(t *testing.T) {
 }
 
 // A page with many violations ends early. It has the newest violations of each project, and "more" names the projects
-// that have further ones.
+// with further violations.
 func TestManyViolationsOfManyProjects(t *testing.T) {
 	b := newAllBench(t, 9)
 	for project, n := range []int{100, 101, 0, 120, 100, 100, 100, 100, 100} {
@@ -191,8 +191,7 @@ func TestManyViolationsOfManyProjects(t *testing.T) {
 	}
 }
 
-// With a filter that matches hardly anything, a project is read to its end, but a page makes no more calls than
-// usual.
+// If a filter matches hardly anything, a project is read to its end. A page then makes no more calls than usual.
 func TestRareViolationsOfAllProjects(t *testing.T) {
 	b := newAllBench(t, 40)
 	now := b.Memory.NowMs()

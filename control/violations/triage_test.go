@@ -56,7 +56,7 @@ func TestTriage(t *testing.T) {
 	}, 10)
 }
 
-// audited checks the first entries about violations in the audit log, and how many such entries there are.
+// audited checks the number of entries about violations in the audit log, and the first of these entries.
 func (b *violationBench) audited(want []string, n int) {
 	b.Helper()
 	entries := b.Must(200, "GET", "/api/admin/audit?action=violation&limit=100", "").Fields["entries"].([]any)

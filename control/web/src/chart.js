@@ -71,8 +71,7 @@ function summary(title, lines, format) {
 }
 
 /**
- * A number that changes with the theme, which causes a redraw. It is needed because a canvas does not follow style
- * sheets.
+ * A number that changes with the theme. The change causes a redraw, because a canvas does not follow style sheets.
  */
 function useRedraw() {
   const [count, setCount] = useState(0)

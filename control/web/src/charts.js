@@ -14,8 +14,8 @@ import { series, share } from './usage.js'
 const rate = (value) => (value === null ? '–' : `${Math.round(value * 10) / 10}%`)
 
 /**
- * Each chart has one or two lines. A comparison with the previous range shows the line "compared" or, without that,
- * the first line. Charts with "durations" have no figures by the minute.
+ * Each chart has one or two lines. A comparison with the previous range shows the line "compared". If a chart does
+ * not have that line, it shows the first line. Charts with "durations" have no figures by the minute.
  */
 const CHARTS = [
   { title: 'Spend', format: money, lines: [['Cost', (row) => row.cost]], bars: true },

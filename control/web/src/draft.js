@@ -13,7 +13,8 @@ export function changed(draft, base, { draftOf, fieldsOf }) {
 }
 
 /**
- * The draft merged with a newer record. Edited fields keep the draft's values, and the others take the record's values.
+ * A draft merged with a newer record. Edited fields keep the draft's values, and the other fields take the record's
+ * values.
  */
 export function merged(draft, base, theirs, { draftOf }) {
   const before = draftOf(base)
@@ -24,8 +25,8 @@ export function merged(draft, base, theirs, { draftOf }) {
 }
 
 /**
- * The draft of a form that edits the page's current record. When another part of the page or another user changes the
- * record, the fields that were not edited are updated.
+ * The draft of a form that edits the page's current record. If the record changes elsewhere, the fields that the user
+ * has not edited are updated.
  * @param {{version: number}} now the current record
  */
 export function useDraft(now, form) {

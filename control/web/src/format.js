@@ -28,8 +28,8 @@ function decimal(format, number) {
 const CENTS_FROM = 0.09995
 
 /**
- * Dollars to the cent: $1,234.57. Amounts below ten cents that are not whole cents have three significant digits, as
- * in $0.00034, because a single completion may cost that little.
+ * Dollars to the cent: $1,234.57. A single completion may cost very little. Amounts below ten cents therefore have
+ * three significant digits, as in $0.00034, unless they are whole cents.
  */
 export function money(dollars) {
   const size = Math.abs(dollars)

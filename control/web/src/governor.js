@@ -145,8 +145,8 @@ export function withAction(rules, name, direction, action) {
 }
 
 /**
- * A rule's action in one direction: its own, its category's, or else the default. The default for system texts is the
- * action for input.
+ * A rule's action in one direction. It is the rule's own action, or its category's, or the default. The default for
+ * system texts is the action for input.
  */
 export function actionOf(rules, rule, direction) {
   if (direction === 'system') {

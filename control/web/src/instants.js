@@ -13,8 +13,8 @@ export function instantOf(text, days = 0) {
 }
 
 /**
- * The value for a date and time input. Such an input has no time zone. A value that such an input put into the URL is
- * kept, even if its year has not been typed completely.
+ * The value for a date and time input. Such an input has no time zone. If such an input has put a value into the URL,
+ * the value is kept, even with an incomplete year.
  */
 export function inputValueOf(text, days = 0) {
   if (/^\d{4,}-\d\d-\d\dT[\d:.]+$/.test(text)) return text

@@ -70,8 +70,8 @@ function useHeld(within) {
 }
 
 /**
- * Reloads a resource while live refresh is on. It does not reload before the whole resource has been read, in a
- * hidden tab, under a dialog, or during a pause. A reload that became due during a pause follows at once.
+ * Reloads a resource while live refresh is on. It does not reload in a hidden tab, under a dialog, during a pause, or
+ * before the whole resource has been read. A reload that became due during a pause follows at once.
  * @param {import('./resource.js').Resource<any> & {more?: {loading: boolean}}} of  more: the state of loading further pages of a list
  * @param {string | undefined} within a selector for the element whose use pauses live refresh
  * @returns {{on: boolean, paused: boolean, stopped: boolean, setStopped: (stopped: boolean) => void}} stopped: paused by the button

@@ -69,8 +69,8 @@ export function causesOf({ causes }) {
 export const notServed = ({ refused, failed, left }) => refused + failed + left
 
 /**
- * Words for what happened in an attempt, keyed by its result, which is a status from the provider or a word from the
- * gateway.
+ * Words for what happened in an attempt, keyed by the attempt's result. A result is a status from the provider or a
+ * word from the gateway.
  */
 const RESULTS = {
   timeout: 'no answer in time',

@@ -8,7 +8,7 @@ const FAILED_WARN = 0.01
 const FAILED_BAD = 0.05
 
 /**
- * The parts of the state strip: name, value, note, look and, for most parts, either the order of the projects or the
+ * The parts of the state strip: name, value, note and look. Most parts also have the order of the projects or the
  * page that shows more.
  * @param {object} data the response of GET …/overview
  * @returns {{name: string, value: string, note: string, look: 'good' | 'warn' | 'bad', sort?: string, page?: string, query?: object}[]}

@@ -55,7 +55,7 @@ function daysOf(name, now) {
 }
 
 /**
- * The range in a URL's query, or the page's default if the query does not have one of the page's ranges.
+ * The range in a URL's query. If the query does not have one of the page's ranges, the result is the page's default.
  * @param {{range: string, from: string, to: string}} query
  * @param {string[]} names the page's ranges
  * @param {string} standard the page's own range

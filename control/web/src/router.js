@@ -83,7 +83,7 @@ const changed = () => {
   for (const listener of listeners) listener()
 }
 
-/** The number of navigations since the document was loaded. It serves to leave the focus alone on the first page. */
+/** The number of navigations since the document was loaded. On the first page, the focus is not moved. */
 export const visits = { count: 0 }
 
 /**

@@ -1,6 +1,5 @@
-// SHA-256, for the hash of a pasted key. crypto.subtle is missing if the dashboard is opened over plain HTTP, and a
-// single implementation for all cases gets more testing than two. Source: NIST FIPS 180-4, sections 4.1.2, 4.2.2, 5
-// and 6.2.
+// SHA-256, for the hash of a pasted key. crypto.subtle is missing if the dashboard is opened over plain HTTP, and one
+// implementation for all cases is tested better than two. Source: NIST FIPS 180-4, sections 4.1.2, 4.2.2, 5 and 6.2.
 
 // The cube roots of the first 64 primes: the first 32 bits of their fractional parts.
 // biome-ignore format: eight constants a line, as in the standard

@@ -37,8 +37,8 @@ function compare(a, b) {
 }
 
 /**
- * The rows in the given order, or in their original order if the given order does not name a column. Rows with the
- * same value keep their original order, and rows without a value come last in both directions.
+ * The rows in the given order. If the order does not name a column, or if rows have the same value, the original
+ * order applies. Rows without a value come last in both directions.
  * @param {{label: string, sort?: (row: any) => any}[]} columns  sort: returns the value, a number or a string
  */
 export function sorted(rows, columns, order) {

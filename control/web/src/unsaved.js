@@ -1,5 +1,4 @@
-// Unsaved changes. Leaving the page needs the user's confirmation, whether by a link, by "back" or by closing the
-// tab.
+// Unsaved changes. The user must confirm before a link, "back" or the closing of the tab leaves the page.
 import { useLayoutEffect } from 'preact/hooks'
 
 /** The edited forms of the page. Each is represented by a unique object. */

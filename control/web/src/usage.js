@@ -24,8 +24,8 @@ export const NO_FIGURES = {
 }
 
 /**
- * One row for every step of a range that has already begun, including the steps without usage, which the report
- * omits.
+ * One row for every step of a range that has begun. The report omits steps without usage, but the result contains
+ * them.
  * @param {{slots: number[], step: string}} span
  * @param {object[]} rows rows with the time of a step in the field "minute", "hour" or "day"
  */

@@ -1,5 +1,5 @@
-// Actions on the selected rows of a list: the bar that offers the actions, and the dialog that confirms and runs an
-// action and reports its result.
+// Actions on the selected rows of a list. The bar offers the actions. The dialog confirms an action, runs it and
+// reports its result.
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { runAll } from '../bulk.js'
 import { plural } from '../format.js'

@@ -7,7 +7,7 @@ import { Button } from './button.js'
 const SHOWN_MS = 2000
 
 /**
- * Copies a text. Returns false if the browser refuses, which happens without permission or outside a secure context.
+ * Copies a text. Returns false if the browser refuses, because it has no permission or the context is not secure.
  */
 async function copyText(text) {
   try {

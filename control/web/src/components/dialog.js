@@ -22,7 +22,8 @@ export function Dialog({ title, persistent = false, onClose, children }) {
     event.preventDefault()
     if (!persistent) onClose()
   }
-  // A second close request, such as a phone's back button, closes the dialog even though "cancel" was prevented.
+  // Runs when the browser has closed the dialog. On a second close request, such as a phone's back button, the
+  // browser closes it although "cancel" was prevented.
   const closed = () => {
     if (!ref.current) return // already unmounted
     if (persistent) ref.current.showModal()

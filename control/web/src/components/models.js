@@ -15,8 +15,8 @@ export function ModelList({ id, tiers = true }) {
 const NOTHING_TYPED = { text: '', name: '', names: null }
 
 /**
- * A list of names and the text of the next name. From its first letter on, the name that is being typed is part of
- * the list. Otherwise, a form that is submitted before "Add" could save an empty list, which allows every model.
+ * A list of names and the text of the next name. A name is part of the list while the user is still typing it. The
+ * form may be submitted before "Add", and an empty list would allow every model.
  */
 function useTypedName(value, onValue) {
   const [typed, setTyped] = useState(NOTHING_TYPED)

@@ -1,4 +1,4 @@
-// The banner that announces an outage. It is the only message about the outage on a page, and has the only button for
+// The banner that announces an outage. No other part of the page has a message about the outage or a button for
 // trying again.
 import { useEffect, useState } from 'preact/hooks'
 import { html } from '../html.js'

@@ -83,8 +83,8 @@ function draftOf({ from, to: end }) {
 }
 
 /**
- * The draft of a range, converted to one with or without times of day. When times are added, the range begins at the
- * start of the first day and ends at the end of the last day, or now.
+ * The draft of a range, converted to a range with or without times of day. When times are added, the range begins at
+ * the start of the first day. It ends at the end of the last day, or now.
  */
 function withTimes({ from, to: end }, times, stepMs) {
   if (!times) return { times, from: from.slice(0, 10), to: end.slice(0, 10) }

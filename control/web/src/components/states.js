@@ -64,7 +64,7 @@ export function shownElsewhere(error) {
 
 /**
  * A resource in its current state. "children" is a function of the resource's data. Data stays visible during a
- * reload and after a failed one. Stale data, which belongs to another range or search, is replaced with the error,
+ * reload and after a failed one. Stale data belongs to another range or search. It is replaced with the error,
  * because it would be wrong under the new heading.
  */
 export function Loaded({ of, what, rows, children }) {

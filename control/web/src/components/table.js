@@ -36,8 +36,8 @@ export function Table({ caption, columns, rows, rowKey, order, onOrder, picks, c
 }
 
 /**
- * Whether a frame's content is wider than the frame. Only then can the frame be focused, so that the arrow keys scroll
- * it.
+ * Whether a frame's content is wider than the frame. Only a frame with wider content can be focused, so that the
+ * arrow keys scroll it.
  */
 function useOverflow(frame) {
   const [scrolls, setScrolls] = useState(false)

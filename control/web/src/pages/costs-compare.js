@@ -19,8 +19,8 @@ const SHOWN = [
 ]
 
 /**
- * The candidates to show. Without a search, they include all candidates that are in use. A search covers all
- * candidates.
+ * The candidates to show. A search covers all candidates. Without a search, they are the candidates in use and the
+ * candidates that "show" selects.
  */
 function select(all, { q, show }) {
   const text = q.trim().toLowerCase()

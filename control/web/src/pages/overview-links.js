@@ -3,7 +3,7 @@ import { queryOf } from '../api.js'
 import { CUSTOM, presentHours } from '../ranges.js'
 import { to } from '../router.js'
 
-/** A link to a project's overview with the same range as Home, which is 24 hours if Home's URL has no range. */
+/** A link to a project's overview with the range of Home. If Home's URL has no range, the range is 24 hours. */
 export function projectHref(projectId) {
   const query = new URLSearchParams(location.search)
   const range = query.get('range') || '24h'

@@ -52,7 +52,7 @@ function Overview({ data, query }) {
 }
 
 /**
- * The strip of states. Each state leads to a page or an order of the projects that shows more, or to the documentation.
+ * The strip of states. Each state is a link to a page, to an order of the projects, or to the documentation.
  */
 function State({ data }) {
   const [range] = useQuery(['range', 'from', 'to'])

@@ -83,7 +83,7 @@ function RequestFields({ form, set }) {
     </div>`
 }
 
-/** Sends one request at a time. A new request, stop(), or leaving the page aborts the one in flight. */
+/** Sends one request at a time. A new request, stop(), or leaving the page aborts the request in flight. */
 function useChat(project) {
   const [state, setState] = useState(IDLE)
   const controller = useRef(null)

@@ -1,5 +1,4 @@
-// The drawer of a request list. It shows everything about one request that the request's page shows, while the list
-// stays unchanged.
+// The drawer of a request list. It shows everything that the page of a request shows. The list stays unchanged.
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import { Button, ButtonLink } from '../components/button.js'
 import { CopyButton } from '../components/copy.js'
@@ -55,7 +54,7 @@ export function useOpened() {
   return { id, show, close, choose }
 }
 
-/** The link of a row that was clicked outside its links and buttons, unless the click ends a text selection. */
+/** The link of the row that was clicked, or nothing if the click was on a link or button or ended a text selection. */
 function rowOf({ target, button, ctrlKey, metaKey, shiftKey, altKey }) {
   if (button !== 0 || ctrlKey || metaKey || shiftKey || altKey || getSelection().toString()) return null
   if (target.closest('a, button')) return null

@@ -147,8 +147,8 @@ function violationsHref(project, key, filters = {}) {
 }
 
 /**
- * The dates between which a request's violation must have begun. All findings within a minute share a violation, and
- * a request may take minutes.
+ * The first and the last date on which a request's violation can have begun. All findings within a minute share a
+ * violation, and a request may take minutes.
  */
 function daysAround(time) {
   const date = (minutes) => new Date(Date.parse(time) + minutes * 60_000).toISOString().slice(0, 10)

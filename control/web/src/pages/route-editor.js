@@ -79,7 +79,7 @@ function Targets({ targets, setTargets, weighted }) {
 }
 
 /**
- * Focuses the button that moves the target further in the same direction or, at the end of the list, the other
+ * Focuses the button that moves the target further in the same direction. At the end of the list, focuses the other
  * button.
  */
 function focusButton(list, { to, by }) {

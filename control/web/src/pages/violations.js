@@ -57,8 +57,8 @@ const violationItem = (violation) =>
   html`<code>${violation.rule}</code> of ${timestamp(violation.lastAt)}, ${stateLabel(violation.state).toLowerCase()}`
 
 /**
- * A change names the version that was shown, so a violation that someone else has changed in the meantime is left
- * alone.
+ * A change names the version that was shown. If someone else has changed the violation in the meantime, the change
+ * fails.
  */
 function bulkActions(project) {
   return Object.entries(VERBS).map(([state, label]) => ({

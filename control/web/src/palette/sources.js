@@ -5,7 +5,8 @@ const PAGE = 100
 const AT_ONCE = 4
 
 /**
- * The first items of a list that match a query, up to "wanted". Keeps reading if a page is short but not the last.
+ * The first items of a list that match a query, up to "wanted". If a page is short but not the last one, the next
+ * page is read.
  * @param {string} to below /api/admin/
  * @param {string} field the response's field with the list
  * @param {{query: object, wanted: number, signal: AbortSignal}} options
