@@ -13,7 +13,6 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-// docsBench returns a bench with a built site.
 func docsBench(t *testing.T) *controltest.Bench {
 	b := filesBench(t)
 	b.Docs = fstest.MapFS{}

@@ -147,7 +147,6 @@ func sameNames(a, b []string) bool {
 	return len(a) == len(b)
 }
 
-// isSame compares two values as JSON.
 func isSame(b *controltest.Bench, name, sent, shown string) {
 	b.Helper()
 	var want, have any

@@ -20,7 +20,6 @@ var ownForms = []string{"alerts", "group", "routes", "version"}
 // laterOnly are the fields that PATCH accepts but POST does not.
 var laterOnly = []string{"alerts", "version"}
 
-// between returns the part of a file that is between the given strings.
 func between(t *testing.T, file, from, to string) string {
 	t.Helper()
 	text, err := os.ReadFile(file)

@@ -17,7 +17,6 @@ import (
 	"github.com/postern-ai/postern/control/violations"
 )
 
-// resources are all resources that have endpoints.
 var resources = []func(*kernel.Plane) []kernel.Route{
 	auditlog.Routes, catalog.Routes, compliance.Routes, deployment.Routes, governor.Routes, groups.Routes, keys.Routes, projects.Routes, providerkeys.Routes,
 	registry.Routes, usage.Routes, violations.Routes,

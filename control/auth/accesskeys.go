@@ -59,7 +59,7 @@ func (auth *Authenticator) accessKey(ctx context.Context, issuer, id string) (*r
 	return nil, kernel.ErrInvalidToken
 }
 
-// find returns a cached key, tells the caller to fetch, or rejects the ID.
+// find returns a cached key, rejects the ID, or tells the caller to fetch.
 func (k *accessKeys) find(issuer, id string, now time.Time) (found *rsa.PublicKey, fetch bool, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -118,7 +118,6 @@ func (auth *Authenticator) tokenOf(role kernel.Role) string {
 	return ""
 }
 
-// bearer extracts the token from the Authorization header.
 func bearer(header http.Header) (string, bool) {
 	scheme, token, _ := strings.Cut(kernel.HeaderValue(header, "Authorization"), " ")
 	token = strings.TrimSpace(token)

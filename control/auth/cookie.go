@@ -35,7 +35,6 @@ type session struct {
 // cookieEncoding is strict: each cookie has exactly one valid encoding.
 var cookieEncoding = base64.RawURLEncoding.Strict()
 
-// newSession starts a session for a role.
 func (auth *Authenticator) newSession(ctx context.Context, role kernel.Role) (cookie string, actor kernel.Identity, err error) {
 	salt, err := auth.sessionSalt(ctx)
 	if err != nil {

@@ -51,7 +51,6 @@ func (f failures) lockedFor(now time.Time) time.Duration {
 	return time.UnixMilli(f.UntilMs).Sub(now)
 }
 
-// plusOne counts one more failure.
 func (f failures) plusOne(now time.Time) failures {
 	if f.Count == 0 || f.expired(now) {
 		f = failures{SinceMs: now.UnixMilli()}

@@ -7,7 +7,6 @@ import (
 	"github.com/postern-ai/postern/core/directory"
 )
 
-// sessionPath is the path for signing in and out.
 const sessionPath = "/api/admin/session"
 
 // Routes returns the session endpoints.
@@ -22,7 +21,6 @@ func (auth *Authenticator) Routes() []kernel.Route {
 // maxTokenBytes is the maximum length of a token that is used to sign in.
 const maxTokenBytes = 4096
 
-// sessionView is an authenticated identity as the API returns it.
 type sessionView struct {
 	Role      kernel.Role `json:"role"`
 	Name      string      `json:"name"`

@@ -104,7 +104,6 @@ func gatewayConfig(t *testing.T, masters string) *config.Config {
 	return parsed
 }
 
-// gatewayHealth returns the value of the header that the gateway sends.
 func gatewayHealth(t *testing.T, cfg *config.Config) *catalog.Health {
 	t.Helper()
 	s := catalog.Health{Ready: []string{}, Targets: []catalog.TargetHealth{{Model: "a-cheap", State: "closed", LatencyMs: 90}, {Model: "b-free", State: "open", LatencyMs: 30}}}

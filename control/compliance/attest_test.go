@@ -104,7 +104,6 @@ func TestCheckpointsArePublished(t *testing.T) {
 	}
 }
 
-// compact decodes and re-encodes a checkpoint.
 func (e *evidence) compact(text string) string {
 	e.Helper()
 	var c compliance.Checkpoint

@@ -105,7 +105,6 @@ func (e *export) modelComponent(m *inventory.Entry) bomComponent {
 	return c
 }
 
-// modelProperties returns the governance fields of an entry.
 func modelProperties(m *inventory.Entry) []bomField {
 	var all []bomField
 	add := func(name string, values ...string) {

@@ -78,7 +78,6 @@ func firstSince(ctx context.Context, s kernel.Store, p *directory.Project, objec
 // eventTime returns the time of an entry in the form that is hashed.
 func eventTime(e *chain.Entry) string { return kernel.Timestamp(e.TimeMs) }
 
-// chainID returns the ID of a project's chain.
 func chainID(p *directory.Project, object string) chain.ID {
 	return chain.ID{Project: p.ID, Object: object}
 }

@@ -122,7 +122,6 @@ func decodeCheckpoint(d directory.Document) (c compliance.Checkpoint, err error)
 	return c, err
 }
 
-// sign makes a signed checkpoint of an entry.
 func sign(cp *kernel.Plane, key compliance.SigningKey, p *directory.Project, object, reason string, seq uint64, hash string) compliance.Checkpoint {
 	c := compliance.Checkpoint{Project: p.ID, Object: object, Seq: seq, Hash: hash, Time: kernel.Timestamp(cp.NowMs()), Reason: reason}
 	key.Sign(&c)

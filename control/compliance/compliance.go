@@ -51,7 +51,6 @@ type governedView struct {
 	Status string `json:"status"`
 }
 
-// governorCoverage says what the Governor checks.
 type governorCoverage struct {
 	Available            bool         `json:"available"` // the plan includes the Governor
 	Enabled              bool         `json:"enabled"`
@@ -70,7 +69,6 @@ type governorCoverage struct {
 	Classifier           bool         `json:"classifier"`
 }
 
-// actionCounts is the number of rules for each action.
 type actionCounts struct {
 	Allow  int `json:"allow"`
 	Flag   int `json:"flag"`
@@ -78,7 +76,6 @@ type actionCounts struct {
 	Block  int `json:"block"`
 }
 
-// registryCoverage compares the models in use with the registry.
 type registryCoverage struct {
 	Enforcement    string         `json:"enforcement"`
 	States         map[string]int `json:"states"`       // number of models in each state, including "discovered"
@@ -89,7 +86,6 @@ type registryCoverage struct {
 // maxListedModels is the maximum number of names in a list of the summary.
 const maxListedModels = 100
 
-// retentionView says how long data is kept.
 type retentionView struct {
 	AuditDays      int `json:"auditDays"`
 	EventDays      int `json:"eventDays"`
@@ -211,7 +207,6 @@ func (h *handler) registryCoverage(c *kernel.Call, p *directory.Project) (regist
 	return v, err
 }
 
-// viewChains reads the state and the newest checkpoint of each chain.
 func (h *handler) viewChains(c *kernel.Call, p *directory.Project) (views []chainView, err error) {
 	known, _, err := newestCheckpoints(c, h.Store, p.ID)
 	if err != nil {

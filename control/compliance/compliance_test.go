@@ -89,7 +89,6 @@ func (e *evidence) verified(pages []string, flags ...string) (code int, output s
 	return code, out.String()
 }
 
-// file writes a file and returns its name.
 func (e *evidence) file(text string) string {
 	name := filepath.Join(e.TempDir(), "file")
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
@@ -279,5 +278,4 @@ func TestCostOfAnEvent(t *testing.T) {
 	}
 }
 
-// cursor encodes the "after" parameter of an export.
 func cursor(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }

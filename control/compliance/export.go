@@ -192,7 +192,6 @@ func isPlain(text string) bool {
 	return true
 }
 
-// nextPage returns the request for the page after this one.
 func (q *exportQuery) nextPage(r *http.Request, after string) string {
 	values := url.Values{}
 	for name := range q.Values {

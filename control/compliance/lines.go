@@ -24,7 +24,6 @@ func record(name string, view any) ([]byte, error) {
 	return line, nil
 }
 
-// records encodes several lines of one type.
 func records[T any](name string, views []T) (lines [][]byte, err error) {
 	for i := range views {
 		line, err := record(name, &views[i])
@@ -76,7 +75,6 @@ func (e *export) modelLines(after string, limit int) (lines [][]byte, next strin
 	return lines, next, err
 }
 
-// keyLines returns the project's current keys, without their values.
 func (e *export) keyLines(after string, limit int) (lines [][]byte, next string, err error) {
 	if after != "" && !kernel.IsID(after, kernel.KeyPrefix) {
 		return nil, "", kernel.Invalid(badCursorDetail)
@@ -151,7 +149,6 @@ func (e *export) readBatches(view *reports.RequestsView, before uint64, limit in
 // chunksAtOnce is the number of record chunks per page. Together, they contain about 300 requests.
 const chunksAtOnce = 8
 
-// readChunks reads requests that were not served.
 func (e *export) readChunks(view *reports.RequestsView, before uint64) (next string, err error) {
 	command := ledger.Records{Before: before, Limit: chunksAtOnce}
 	reply, err := e.Store.Objects.Call(e, abi.ClassLedger, e.project.ID, e.project.Region, command.Encode())

@@ -74,7 +74,6 @@ func TestOfflineVerifierFindsChanges(t *testing.T) {
 	}
 }
 
-// removePayload replaces the payload of an entry with null.
 func removePayload(export string, seq int) string {
 	lines := strings.Split(export, "\n")
 	for i, line := range lines {

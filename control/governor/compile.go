@@ -15,7 +15,6 @@ import (
 // maxPatternSource is the maximum length of an operator's regular expression in bytes.
 const maxPatternSource = 512
 
-// compiledPattern is a regular expression in the form that the core runs.
 type compiledPattern struct {
 	Program   []byte
 	MaxLength uint64 // maximum length of a match in bytes; at most governor.MaxMatch

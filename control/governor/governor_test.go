@@ -152,7 +152,6 @@ func TestGovernorNeedsAPlan(t *testing.T) {
 	b.Must(200, "PATCH", path, `{"plan":"free"}`)
 }
 
-// detail returns the message of a response's only detail.
 func detail(r controltest.Reply) string {
 	details, _ := r.Fields["details"].([]any)
 	if len(details) != 1 {

@@ -264,7 +264,6 @@ func takeWords(f *kernel.Fields) (words []string) {
 	return words
 }
 
-// takeGovernorPatterns takes the field "patterns" and compiles each.
 func takeGovernorPatterns(f *kernel.Fields) (patterns []governor.Pattern) {
 	seen := map[string]bool{}
 	for i, inner := range takeOptionalObjects(f, "patterns", governor.MaxPatterns) {

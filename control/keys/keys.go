@@ -301,7 +301,6 @@ var alreadyExpired = fault.Detail{Field: "key", Message: "has expired; set a lat
 // clockDifference is larger than any difference between the clocks of two machines in a deployment.
 const clockDifference = time.Minute
 
-// rotation returns the commit that replaces a key with a new one.
 func (h *handler) rotation(c *kernel.Call, fresh *directory.Key, grace time.Duration) (kernel.Change, error) {
 	p, err := h.Store.Project(c, c.Project)
 	if err != nil {

@@ -139,7 +139,6 @@ func (h *handler) changeEntry(c *kernel.Call, edit entryEdit) (result changedEnt
 	return result, err
 }
 
-// checkEntry checks the constraints between an entry's fields.
 func (h *handler) checkEntry(e *inventory.Entry) error {
 	if problem := h.wrongSuccessor(e); problem != "" {
 		return kernel.Invalid(fault.Detail{Field: "successor", Message: problem})
@@ -151,7 +150,6 @@ func (h *handler) checkEntry(e *inventory.Entry) error {
 	return nil
 }
 
-// entryChange returns the commit that changes an entry.
 func (h *handler) entryChange(c *kernel.Call, before *directory.Project, old, e *inventory.Entry, edit entryEdit) (kernel.Change, error) {
 	value, err := e.Encode()
 	if err != nil {

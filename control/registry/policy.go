@@ -42,7 +42,6 @@ func checkRegistry(before, after []doc.RegistryModel, changed *inventory.Entry) 
 		strconv.Itoa(maxRegistryBytes) + ". Restrict models to fewer keys"})
 }
 
-// enforcementView is the response to a change of the enforcement setting.
 type enforcementView struct {
 	Enforcement   string `json:"enforcement"`
 	PolicyVersion uint64 `json:"policyVersion"`

@@ -73,7 +73,6 @@ func isProse(text string, maximum int) bool {
 	})
 }
 
-// takeOptionalChoice takes one of choices, or null.
 func takeOptionalChoice(f *kernel.Fields, field string, choices []string) (text inventory.Optional, given bool) {
 	if f.Null(field) {
 		return "", true

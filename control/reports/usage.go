@@ -159,7 +159,6 @@ func UsageGroups(ctx context.Context, cp *kernel.Plane, p *directory.Project, q 
 	}
 }
 
-// merger merges the parts of groups that are split across pages.
 type merger struct {
 	all []ledger.Group
 	at  map[groupID]int

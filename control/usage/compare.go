@@ -111,7 +111,6 @@ func (h *handler) readComparison(c *kernel.Call) (*comparisonQuery, error) {
 	return asked, q.Err()
 }
 
-// compare calculates the cost of traffic on other models.
 func (h *handler) compare(q *comparisonQuery, t *traffic) *comparisonView {
 	view := &comparisonView{
 		From: kernel.DateText(q.firstDay), To: kernel.DateText(q.endDay - 1), PriceVersion: h.Catalog.PriceVersion,
@@ -224,7 +223,6 @@ func fitting(amount money.Pico) *json.RawMessage {
 	return &text
 }
 
-// caveats returns the caveats that apply to the traffic of a comparison.
 func caveats(u *modelUse, unknown int) []string {
 	all := []string{caveatTokens, caveatAnswers, caveatList, caveatNoPrices}
 	if u.PromptCache.Read+u.PromptCache.Written > 0 {

@@ -21,7 +21,6 @@ type costsView struct {
 	Models      []modelCosts `json:"models"`
 }
 
-// costFigures are the costs of one model or of all models.
 type costFigures struct {
 	Requests uint64          `json:"requests"` // successful, including cache hits
 	Hits     uint64          `json:"hits"`
@@ -59,7 +58,6 @@ type modelCosts struct {
 // the report itself has no served requests.
 const earlierDays = 90
 
-// mean is a model's mean cost per served request.
 type mean struct {
 	costPico money.Pico
 	served   uint64 // 0: not known
@@ -74,7 +72,6 @@ func (m *mean) of(requests uint64) money.Pico {
 	return money.Scale(max(0, m.costPico), requests, m.served)
 }
 
-// savings holds the amounts for a savedView.
 type savings struct {
 	cachePico, promptPico money.Pico
 	unknownHits           uint64
@@ -127,7 +124,6 @@ func (h *handler) getCosts(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.OK(view), err
 }
 
-// addModels fills in the models and their totals.
 func (v *costsView) addModels(t *traffic, means []mean) {
 	var all modelUse
 	var saved savings

@@ -122,7 +122,6 @@ func (at *search) cursor() *string {
 	return &text
 }
 
-// findRoute returns the endpoint that finds a request in any project.
 func (h *handler) findRoute() kernel.Route {
 	return kernel.Route{Method: http.MethodGet, Path: kernel.RequestsPath + "/{request}", For: kernel.Operators, Operation: "findRequest", Serve: h.findRequest}
 }

@@ -42,7 +42,6 @@ type overview struct {
 	unknown ledger.Activity
 }
 
-// activities holds the contents of all pages of an overview query.
 type activities struct {
 	projects map[string]*ledger.ProjectActivity
 	steps    map[uint64]*ledger.Usage

@@ -47,7 +47,6 @@ func (r *recentAttempts) state() string {
 	return stateHealthy
 }
 
-// viewProviders returns the catalog's providers.
 func (h *handler) viewProviders(o *overview) []overviewProviders {
 	recent, sums := map[string]*recentAttempts{}, map[string]*ledger.Activity{}
 	for _, s := range o.status {

@@ -16,7 +16,6 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// overviewView is the deployment at a glance.
 type overviewView struct {
 	Range     string              `json:"range"`
 	From      string              `json:"from"`

@@ -7,7 +7,6 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// report contains the rows of a window and their total.
 type report struct {
 	rows  []reports.UsageRow
 	total ledger.Activity

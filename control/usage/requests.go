@@ -78,7 +78,6 @@ const maxReads = 8
 // Number 0 means that the page begins with the newest batch or chunk. Number 1 means that none is left.
 type place struct{ batch, chunk uint64 }
 
-// readPlaceOf reads the parameter "after".
 func readPlaceOf(q *kernel.Query) place {
 	at, ok := readPlace(q.After)
 	if !ok {

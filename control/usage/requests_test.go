@@ -49,7 +49,6 @@ func recalled(t *testing.T, n int) (b *controltest.Bench, path string) {
 	return b, path
 }
 
-// requestIDsOf reads all pages of the list.
 func requestIDsOf(b *controltest.Bench, path, query string) (ids []string, pages int) {
 	b.Helper()
 	return requestIDsAfter(b, path, query, "")

@@ -87,7 +87,6 @@ func TestUsageByEveryGrouping(t *testing.T) {
 	}
 }
 
-// usageIs compares the rows and totals of a response with the expected ones.
 func usageIs(b *controltest.Bench, query string, got controltest.Reply, rows map[string]string, totals string) {
 	b.Helper()
 	var list []json.RawMessage

@@ -25,7 +25,6 @@ const (
 	enoughFound    = 500 // with this many violations on a page, no more projects are added
 )
 
-// allView is a page of the violations of all projects.
 type allView struct {
 	From       string            `json:"from"` // the earliest firstAt
 	Violations []json.RawMessage `json:"violations"`
@@ -43,7 +42,6 @@ type search struct {
 	page    allView
 }
 
-// allRoute returns the endpoint that lists the violations of all projects.
 func (h *handler) allRoute() kernel.Route {
 	return kernel.Route{Method: http.MethodGet, Path: "/api/admin/violations", For: kernel.Operators, Operation: "listAllViolations", Serve: h.listAll}
 }

@@ -48,7 +48,6 @@ func (b *allBench) remove(project int) {
 	b.Commit(directory.Write{Key: d.Key, Version: d.Version})
 }
 
-// found is the content of all pages of a list.
 type found struct {
 	pages, searched int
 	rules           []string // of each page, in order

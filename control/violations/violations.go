@@ -34,7 +34,6 @@ type violationsView struct {
 	Next       *string           `json:"next"` // pass as "after" to get the next page; null: last page
 }
 
-// violationCategories are the categories of the Governor's rules.
 var violationCategories = []string{"secret", "personal", "injection", "keyword", "pattern", "length", "schema", "unchecked", "classifier"}
 
 // allFilters are the filters for the list of all projects. They do not include the key, because a key belongs to one

@@ -14,7 +14,6 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-// rules returns the rules in a list of violations, in order.
 func rules(r controltest.Reply) (rules []string) {
 	list, _ := r.Fields["violations"].([]any)
 	for _, v := range list {
@@ -23,7 +22,6 @@ func rules(r controltest.Reply) (rules []string) {
 	return rules
 }
 
-// violationBench is a KeyBench with a project key.
 type violationBench struct {
 	*controltest.KeyBench
 	value string // of the project key

@@ -78,7 +78,6 @@ function isObject(value) {
 
 const amountText = (value) => (typeof value === 'number' ? moneyExact(value) : valueText(value))
 
-/** A JSON value as text. */
 export function valueText(value) {
   if (value === null || value === '') return NONE
   if (Array.isArray(value)) return value.length === 0 ? NONE : value.map(valueText).join(', ')

@@ -7,8 +7,8 @@
  * @param {Row[]} rows
  * @param {(row: Row) => Promise<any>} act
  * @param {{atOnce?: number, signal?: AbortSignal, onProgress?: (settled: number) => void}} [options]
- *   signal: once it is aborted, no further request starts; those in flight finish, because their outcome would be unknown
- * @returns {Promise<{done: Row[], failed: {row: Row, error: Error}[], left: Row[]}>} each in the order of the rows; left: not tried
+ *   signal: once it is aborted, no further request starts; requests in flight still finish, so their outcome is known
+ * @returns {Promise<{done: Row[], failed: {row: Row, error: Error}[], left: Row[]}>} each list is in the order of the rows; left: rows not tried
  */
 export async function runAll(rows, act, { atOnce = 1, signal, onProgress } = {}) {
   const outcomes = new Map()

@@ -79,7 +79,7 @@ const CHARTS = [
   },
 ]
 
-/** The charts and columns for which the overview of all projects has figures. */
+/** The charts and columns that the overview of all projects can fill. */
 export const TRAFFIC_CHARTS = CHARTS.slice(0, 3)
 
 /**

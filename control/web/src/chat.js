@@ -150,7 +150,6 @@ const ADVICE = {
   stream_broken: 'Try again. Tokens received so far are shown and billed.',
 }
 
-/** The remedy for a gateway error. */
 export function adviceFor(error) {
   if (ADVICE[error.code]) return ADVICE[error.code]
   if (error.status === 0 || error instanceof TypeError)

@@ -19,7 +19,6 @@ export function actionsFor(category) {
   return category === 'length' || category === 'classifier' ? ACTIONS.filter((action) => action !== 'redact') : ACTIONS
 }
 
-/** All categories that a violation can have. */
 export const ALL_CATEGORIES = [
   'secret',
   'personal',

@@ -15,11 +15,11 @@ const MAX_PAGE = 100
  * something to show.
  * @param {string} to below /api/admin/
  * @param {string} field the response's field with the list
- * @param {object} query filters; a change restarts from the first page
+ * @param {object} query filters; after a change, reading starts again at the first page
  * @param {{timeOf?: (item: any) => string, all?: boolean}} [options]
  *   timeOf: returns the time by which the list is sorted, for "reached"; all: read every page
  * @returns {import('./resource.js').Resource<any> & {more: object, all: boolean, loadMore: () => Promise<void>, stop: () => void,
- *   reached: string | undefined}} reached: the time of the next unread item, whether it matches the filters or not
+ *   reached: string | undefined}} reached: the time of the next unread item, even if the filters exclude it
  */
 export function useList(to, field, query = {}, { timeOf, all = false } = {}) {
   const key = JSON.stringify([to, query])
@@ -39,7 +39,7 @@ export function useList(to, field, query = {}, { timeOf, all = false } = {}) {
   return { ...first, ...reading, all, reached: useReached(first, { to, field, query, timeOf }) }
 }
 
-/** Reads the pages after the first one by one. */
+/** Reads the second page and all later pages, one at a time. */
 function useReading(first, { to, field, query, key, all }) {
   const [more, setMore] = useState({ key, ...IDLE })
   const running = useRef(null)

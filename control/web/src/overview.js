@@ -91,7 +91,6 @@ export function named(projects, text) {
   return projects.filter(({ name, projectId }) => matchesWords(name ?? projectId, text.trim()))
 }
 
-/** The given number of projects that spent the most. */
 export function topProjects(projects, number) {
   return projects
     .filter(({ requests }) => requests > 0)

@@ -81,7 +81,6 @@ function stepOfDays(from, end, now) {
   return isRecent && Date.parse(end) - Date.parse(from) <= DAY_MS ? 'hour' : 'day'
 }
 
-/** The first and the last day of a range, for daily reports. */
 export const dayQuery = ({ name, from, to: end }, now = Date.now()) =>
   name === CUSTOM ? { from, to: end } : daysOf(name, now)
 
@@ -131,7 +130,6 @@ export function shownRange({ from, to: end, step }) {
   return step === 'day' ? { from: dayOf(Date.parse(from)), to: dayOf(Date.parse(end) - 1) } : { from, to: end }
 }
 
-/** A report's range in words. */
 export function rangeWords({ from, to: end }) {
   if (isDay(from)) return from === end ? `${from} (UTC)` : `${from} to ${end} (UTC)`
   const [first, last] = [from, end].map((at) => textOf(Date.parse(at)).slice(0, 16).replace('T', ' '))

@@ -31,7 +31,6 @@ const TRANSITIONS = {
   blocked: ['pending'],
 }
 
-/** The states that require a reason. */
 export const NEEDS_REASON = ['approved', 'restricted', 'blocked']
 
 const VERBS = {

@@ -14,7 +14,7 @@ function without(ids, some) {
  * @param {object} list the result of useList
  * @param {object} query the query of the list
  * @returns {{rows: any[], ids: Set<string>, has: (id: string) => boolean, pick: (ids: string[], on: boolean) => void,
- *   keep: (ids: string[]) => void}} rows: the selected ones; pick: adds or removes; keep: selects these and no others
+ *   keep: (ids: string[]) => void}} rows: the selected rows; pick: selects rows or clears them; keep: selects only the given rows
  */
 export function useSelection({ data, stale }, query) {
   const key = JSON.stringify(query)

@@ -42,7 +42,6 @@ function pad(message) {
   return view
 }
 
-/** The 64 words of a block's message schedule. */
 function schedule(blocks, at) {
   const words = new Uint32Array(64)
   for (let i = 0; i < 16; i++) words[i] = blocks.getUint32(at + 4 * i)

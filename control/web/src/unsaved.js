@@ -27,7 +27,6 @@ function remove(form) {
   if (edited.size === 0) removeEventListener('beforeunload', holdTab)
 }
 
-/** Whether the page has unsaved changes. */
 export const isEdited = () => edited.size > 0
 
 /** Marks the page as edited while "is" is true and the component is shown. */

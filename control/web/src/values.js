@@ -72,7 +72,6 @@ export function numberOrNull(text) {
   return text.trim() === '' ? null : numberOf(text)
 }
 
-/** Reports whether two JSON values are equal. */
 export function same(a, b) {
   return JSON.stringify(a) === JSON.stringify(b)
 }

@@ -39,7 +39,7 @@ export function rescueTile({ attempts }) {
   ]
 }
 
-/** How often attempts failed and why. */
+/** Columns with the numbers of attempts, of failures by cause, of fallbacks and of circuit openings. */
 export const FAILURE_COLUMNS = [
   {
     label: 'Attempts',

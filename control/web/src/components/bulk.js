@@ -137,7 +137,6 @@ function Items({ label, children }) {
   return html`<ul class="items" tabindex="0" aria-label=${label}>${children}</ul>`
 }
 
-/** The reason why one row failed. */
 function Reason({ error }) {
   const details = error.details?.map(({ field, message }) => `${field} ${message}`).join(', ')
   return html`<p class="field-error">${[error.message, details].filter(Boolean).join(': ')}. ${reasonOf(error)}</p><${ErrorFacts} error=${error} />`

@@ -4,7 +4,6 @@ import { count } from '../format.js'
 import { html } from '../html.js'
 import { Money } from './money.js'
 
-/** Columns for usage tables. */
 export const PROMPT_CACHE_COLUMNS = [
   {
     label: 'Prompt cache read',

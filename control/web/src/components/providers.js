@@ -9,7 +9,7 @@ import { Name } from './name.js'
 import { Table } from './table.js'
 import { FIRST_TOKEN_P95, LATENCY_P95 } from './usage-columns.js'
 
-/** Failing providers come first. */
+/** The states of providers. Failing providers come first. */
 const STATES = ['failing', 'healthy', 'idle']
 
 const NAME = {

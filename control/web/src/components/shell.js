@@ -123,7 +123,6 @@ export function ThemeSwitch() {
   return html`<${Switch} label="Theme" names=${THEMES} selected=${selected} onSelect=${change} />`
 }
 
-/** The selector for the time zone of the dashboard. */
 function ZoneSwitch() {
   return html`<${Switch} label="Times" names=${ZONES} selected=${useZone()} onSelect=${setZone} />`
 }

@@ -22,7 +22,6 @@ const firstToken = (percentile) =>
 export const LATENCY_P95 = latency(95)
 export const FIRST_TOKEN_P95 = firstToken(95)
 
-/** Percentiles of latency and time to first token. */
 export const SPEED_COLUMNS = [latency(50), latency(90), LATENCY_P95, latency(99), firstToken(50), FIRST_TOKEN_P95]
 
 /** Failed attempts with their causes, requests rescued by a fallback, and circuit openings. */

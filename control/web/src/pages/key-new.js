@@ -69,7 +69,6 @@ function environmentHint(environment, ready) {
   return 'Sends requests to real providers and spends budget.'
 }
 
-/** The fields that differ from their defaults. */
 function withoutDefaults({ models, limits, expiresAt, ...rest }) {
   const limited = Object.values(limits).some((limit) => limit !== null)
   return { ...rest, ...(models.length > 0 && { models }), ...(limited && { limits }), ...(expiresAt && { expiresAt }) }

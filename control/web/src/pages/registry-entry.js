@@ -1,4 +1,3 @@
-// One model in the registry: its record, state and history. Also the form for a new one.
 import { useId, useState } from 'preact/hooks'
 import { get, patch, path, post } from '../api.js'
 import { Badge } from '../components/badge.js'

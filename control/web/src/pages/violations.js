@@ -22,7 +22,6 @@ const LEAD =
   'Content that the Governor blocked or put up for review, and redactions by rules of high severity. The content itself is not stored.'
 const NAMES = ['state', 'rule', 'category', 'severity', 'decision', 'model', 'key', 'from', 'to']
 
-/** The names of a project's keys by ID. */
 export function useKeyNames(project) {
   return new Map(useAll(path`projects/${project.id}/keys`, 'keys').map((key) => [key.id, key.name]))
 }
