@@ -62,7 +62,6 @@ func (m *faultyProvider) serve(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, body)
 }
 
-// cached is the expected content of the cache.
 type cached map[string]string
 
 // TestCacheIsIsolated checks I5. In any order of requests, a response comes from the provider, or is the clean

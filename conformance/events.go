@@ -35,7 +35,6 @@ var deltaPaths = map[string]string{
 	"": "choices.0.delta.content", "delta": "text", "content_block_delta": "delta.text", "response.output_text.delta": "delta",
 }
 
-// streamText joins a stream's text deltas.
 func streamText(body []byte) string {
 	var all strings.Builder
 	for _, e := range eventsOf(body) {

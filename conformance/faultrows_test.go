@@ -6,7 +6,6 @@ import (
 	"time"
 )
 
-// faultRows are the faults with their expected effects.
 var faultRows = concat(statusRows(), []faultRow{
 	{"connection drops before a head", both, "", func(c *fixture) {
 		c.queue(Behavior{Kind: "drop"}, 1)

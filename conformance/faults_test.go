@@ -44,7 +44,6 @@ func (m modes) list() []string {
 	return [...][]string{both: {"stream", "non-stream"}, streams: {"stream"}, nonStreams: {"non-stream"}}[m]
 }
 
-// faultRow is a fault with its expected effects.
 type faultRow struct {
 	name    string
 	modes   modes
@@ -331,7 +330,6 @@ func (a *call) wantText(want string) {
 	}
 }
 
-// wantError checks that the response is an error.
 func (a *call) wantError(f failure) {
 	c := a.c
 	c.Helper()
@@ -381,7 +379,6 @@ func (a *call) wantHeader(name, pattern string) *call {
 	return a
 }
 
-// queue sets the provider's next behavior.
 func (c *fixture) queue(b Behavior, times int) {
 	for range times {
 		c.Upstream.Next(b)
@@ -395,7 +392,6 @@ func (c *fixture) wantUpstream(want int) {
 	}
 }
 
-// usage returns the project's usage report.
 func (c *fixture) usage() gjson.Result {
 	c.Helper()
 	c.do("advance 1s inflight") // a second report within one second would wait

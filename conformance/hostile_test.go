@@ -131,7 +131,6 @@ func (s *site) checkError(response *http.Response, answer []byte) {
 	}
 }
 
-// complete requests a completion.
 func (s *site) complete(body string) (int, string) {
 	s.t.Helper()
 	status, _, answer := s.send("POST", "/api/ai/complete", body, "X-Api-Key", s.key, "Content-Type", "application/json")

@@ -133,8 +133,8 @@ func TestDeactivationUnderLoad(t *testing.T) {
 		for range 3 {
 			s := c.rage("live", 50, 1<<30)
 			time.Sleep(1500 * time.Millisecond)
-			// This is not an admin step, because such a step waits until no exchange is active. During the storm, one
-			// is always counting refusals.
+			// This is not an admin step, because an admin step waits until no exchange is active. During the storm,
+			// some exchange is always counting refusals.
 			answer, err := c.run.adminCall("POST", c.run.expand("/api/admin/projects/$site/keys/$live.id/deactivate"), "")
 			c.must(err)
 			if answer.status != 200 {

@@ -75,7 +75,6 @@ func (w *parallel) want(want map[int]int) {
 	}
 }
 
-// completion returns a request in OpenAI's format.
 func (c *fixture) completion(key, members string, n int) request {
 	body := fmt.Sprintf(`{%s,"messages":[{"role":"user","content":"Hello %04d"}]}`, members, n)
 	return request{method: "POST", path: "/v1/chat/completions", body: body,

@@ -55,7 +55,6 @@ func (c *fixture) play(name string) {
 	c.script(name, string(text))
 }
 
-// script runs the only scenario in a text.
 func (c *fixture) script(name, text string) {
 	c.Helper()
 	scenarios, err := parseTranscript(name, text)

@@ -114,8 +114,9 @@ func (p *outagePressure) atLeast(counter *atomic.Int64, n int64) {
 
 var admissionsLeft = regexp.MustCompile(`"day";r=(\d+)`)
 
-// checkAdmissions compares the admissions in the store with the requests at the provider, and with the usage after
-// unsettled reservations have expired. A reservation is returned if its admission was reported as failed.
+// checkAdmissions compares the admissions in the store with the requests at the provider. It also compares them with
+// the usage after unsettled reservations have expired. If an admission was reported as failed, its reservation is
+// returned.
 func (p *outagePressure) checkAdmissions(fault string) {
 	p.Helper()
 	dispatched := int64(len(p.Upstream.Seen()))

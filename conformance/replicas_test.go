@@ -77,7 +77,7 @@ func (r *replicas) accept() {
 }
 
 // command sends a test command to both replicas. Before a reset or a change of the clock, it waits for the work in
-// progress on both, unless the change allows requests in flight.
+// progress on both. It does not wait if the change allows requests in flight.
 func (r *replicas) command(w http.ResponseWriter, request *http.Request) {
 	body, _ := io.ReadAll(request.Body)
 	path := request.URL.Path
@@ -151,8 +151,8 @@ func add(total, one map[string]any) {
 	}
 }
 
-// aboutOneProcess lists scenarios about the memory of one process, such as its circuits and its count of guesses, or
-// about its clock. Two replicas have two of each. The last scenarios need a stale KV, which each replica simulates
+// aboutOneProcess lists scenarios about the clock of one process or about its memory, such as its circuits and its
+// count of guesses. Two replicas have two of each. The last scenarios need a stale KV, which each replica simulates
 // for itself.
 var aboutOneProcess = []string{
 	"an unknown key costs one call to its meter in ten seconds",
@@ -179,8 +179,9 @@ var aboutOneProcess = []string{
 	"a cached response that another isolate finds in KV is not served after a change, although KV has the old record",
 }
 
-// needsOneProcess reports whether a scenario is about the memory of one process. It is if it is listed, or if it
-// expects a cache hit or followers of a request, because flights, and the cache with the scope colo, are in memory.
+// needsOneProcess reports whether a scenario is about the memory of one process. The listed scenarios are. So is a
+// scenario that expects a cache hit or followers of a request, because flights are in memory, and so is the cache
+// with the scope colo.
 func needsOneProcess(s *Scenario) bool {
 	text := fmt.Sprintf("%+v", s.Steps)
 	return slices.Contains(aboutOneProcess, s.Name) || strings.HasSuffix(s.File, "flights.txt") || strings.Contains(text, "hit") || strings.Contains(text, "followers") ||

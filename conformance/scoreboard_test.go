@@ -8,7 +8,6 @@ import (
 	"testing"
 )
 
-// scoreboard counts the tests of each host.
 type scoreboard struct {
 	mu            sync.Mutex
 	passed, total map[string]int

@@ -285,7 +285,6 @@ func TestSecretsDoNotLeak(t *testing.T) {
 	}
 }
 
-// useSecrets uses and misuses all secrets.
 func (v *secretSite) useSecrets() {
 	admin := asOwner
 	project := gjson.Get(v.call("POST", "/api/admin/projects", `{"name":"secrets","plan":"unlimited"}`, admin...), "id").String()

@@ -147,7 +147,7 @@ func fixtureAt(t *testing.T, r *Runner) *fixture {
 type measuredKind struct {
 	name string
 	step func(i int) string // a scenario
-	// flood returns a scenario with n simultaneous requests, one of which keeps the others' counts. If it is nil,
+	// flood returns a scenario with n simultaneous requests, one of which keeps the others' counts. If flood is nil,
 	// requests are sent one after another.
 	flood func(n int) string
 }

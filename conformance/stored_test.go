@@ -93,7 +93,6 @@ func TestStored(t *testing.T) {
 	}
 }
 
-// TestWriteStored writes the states.
 func TestWriteStored(t *testing.T) {
 	if !*writeStored {
 		t.Skip("only with -write-stored")

@@ -10,8 +10,8 @@ import (
 	"github.com/postern-ai/postern/host"
 )
 
-// reportMs replaces the time that the keeper of a key's entry sleeps while the clock is virtual, because settle waits
-// for the keeper in real time.
+// While the clock is virtual, the keeper of a key's entry sleeps for reportMs, because settle waits for the keeper in
+// real time.
 const reportMs = 20
 
 // timedEngine is an engine that counts the timers that exchanges start and shortens keepers' timers.

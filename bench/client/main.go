@@ -1,8 +1,8 @@
 // Command client sends chat completions at a fixed rate, or sends streams back to back, and prints latencies as JSON.
 //
-// At a fixed rate, latency counts from the time at which a request was due, not from when a connection was free for
-// it. A server that stalls is therefore charged for all requests that would have arrived in the meantime (this avoids
-// coordinated omission).
+// At a fixed rate, the latency of a request counts from the time at which the request was due, not from the time at
+// which a connection was free. If the server stalls, all requests that were due in the meantime are late. This avoids
+// coordinated omission.
 package main
 
 import (
@@ -79,7 +79,6 @@ func main() {
 	}
 }
 
-// send sends one request and checks its response.
 func send(client *http.Client, i int, due time.Time) (r result) {
 	body := fmt.Sprintf(`{"model":"gpt-4.1-mini","stream":%t,"messages":[{"role":"user","content":"Say hello, %s %d."}]}`, *rate == 0, *name, i)
 	request, err := http.NewRequest(http.MethodPost, *address, strings.NewReader(body))
@@ -108,8 +107,8 @@ func send(client *http.Client, i int, due time.Time) (r result) {
 	return r
 }
 
-// summarize returns the summary. A failed request invalidates the run unless the server is a peer, and problem then
-// describes it. If every request to a peer failed, the latencies are 0.
+// summarize returns the summary. If a request to a server that is not a peer failed, the run is invalid and problem
+// describes the failure. If every request to a peer failed, the latencies are 0.
 func summarize(results []result, took time.Duration) (s summary, problem string) {
 	s.Requests, s.Seconds = len(results), took.Seconds()
 	var served []result

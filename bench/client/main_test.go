@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestFailures checks that a 500 from a peer is only counted, even if the peer sends nothing else, and that a 500
-// from any other server is a problem.
+// TestFailures checks that a 500 from a peer is only counted, even if the peer sends nothing else. A 500 from any
+// other server must be a problem.
 func TestFailures(t *testing.T) {
 	var seen, failing atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

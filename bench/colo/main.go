@@ -21,7 +21,6 @@ import (
 // maxResponses bounds the memory of a long run. The oldest response is evicted first.
 const maxResponses = 20_000
 
-// stored is a response in the cache.
 type stored struct {
 	header  http.Header
 	body    []byte

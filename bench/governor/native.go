@@ -38,7 +38,7 @@ func main() {
 	}
 }
 
-// shortest returns the time of the shortest of many runs, which is the run that other processes disturbed least.
+// shortest returns the time of the shortest of many runs. Other processes disturbed that run least.
 func shortest(work func()) float64 {
 	best := time.Hour
 	for deadline := time.Now().Add(300 * time.Millisecond); time.Now().Before(deadline); {

@@ -20,7 +20,8 @@ export async function bundle(name, config) {
   return modules(folder, main, ...files.filter((file) => file !== main && text.includes(`./${file}`)))
 }
 
-// The objects run in the Worker of the given service, or of the service that gets the bindings if none is given.
+// The objects run in the Worker of the given service. If no service is given, they run in the service that gets the
+// bindings.
 function bindings(serviceName) {
   const objects = classes.map((className) => ({
     name: bindingNames[className],

@@ -59,9 +59,9 @@ class Sender {
   }
 
   /**
-   * Sends n requests, one every intervalMs, without waiting for responses. However, each is sent no earlier than a
-   * second after the response to the request perSecond places before it, so that a limit of perSecond requests per
-   * second cannot reject it.
+   * Sends n requests, one every intervalMs, without waiting for responses. Each request is sent at least a second
+   * after the response to the request perSecond places before it. A limit of perSecond requests per second therefore
+   * cannot reject the request.
    */
   async pace(n, intervalMs, send, perSecond = n) {
     const start = performance.now()
@@ -111,7 +111,7 @@ class Sender {
   }
 }
 
-// The kinds of requests. Only requests with the response wanted are measured. Work without a request (alarms,
+// The kinds of requests. Only requests that get the wanted response are measured. Work without a request (alarms,
 // deliveries) is divided equally among all admitted requests.
 const cases = [
   {
@@ -194,8 +194,8 @@ async function prime(to, project, { primed = 0 }) {
   }
 }
 
-// The number of requests after which a key has a lease. They are counted as work without a request, because one of
-// them may continue to renew the lease. prepare returns their cost up to the start of the case.
+// A key has a lease after this many requests. They are counted as work without a request, because one of them may
+// still be renewing the lease when the case starts. prepare returns their cost up to the start of the case.
 const WARM_UP = 3
 
 async function prepare(to, project, { name, warm }) {

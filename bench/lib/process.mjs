@@ -55,8 +55,8 @@ process.on('exit', () => {
 })
 
 /**
- * A number of kilobytes in /proc/PID/status, in bytes: VmRSS is the memory in use, and VmHWM is the maximum so far.
- * Linux only.
+ * A field of /proc/PID/status, converted from kilobytes to bytes. VmRSS is the memory in use, and VmHWM is its
+ * maximum so far. Linux only.
  */
 export function memoryBytes({ pid }, name) {
   const [, kilobytes] = readFileSync(`/proc/${pid}/status`, 'utf8').match(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm'))
@@ -66,8 +66,8 @@ export function memoryBytes({ pid }, name) {
 /** CPU seconds that a process has used so far, all threads, user and kernel. Linux only. */
 export function cpuSeconds({ pid }) {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-  // The fields after the name, which may itself contain spaces. The first of them, the state, is the third field of
-  // the line.
+  // The fields after the name. The name may contain spaces. The first field after it is the state, which is the third
+  // field of the line.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND
 }

@@ -30,8 +30,7 @@ export async function throughput(parts, upstreamURL, seed) {
   const rows = await lending(caching, plain, minimal, seed)
   for (const project of [seed.bench, seed.governed]) await caching.tally.prime(project)
   rows.push(...(await cached(caching, minimal, seed)), ...(await alone(caching, plain, minimal, seed)))
-  // The meters of the default plan report their usage 10 s after their requests, so the rounds of this plan come
-  // last.
+  // The meters of the default plan report usage 10 s after a request, so the rounds of this plan come last.
   rows.push(...(await exact(caching, plain, minimal, seed)))
   for (const gateway of [caching, plain]) await gateway.stop()
   for (const child of [baseline.child, colo.child]) await stop(child)

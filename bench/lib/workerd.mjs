@@ -64,8 +64,8 @@ export function external(name, url) {
 const MEMORY_FOLDER = '/dev/shm'
 
 /**
- * A folder for Durable Object storage. It is emptied first, unless keep is set. With inMemory, it is on an in-memory
- * file system if there is one.
+ * A folder for Durable Object storage. It is emptied first, unless keep is set. If inMemory is set and the machine
+ * has an in-memory file system, the folder is on it.
  */
 export function disk(name, { keep = false, inMemory = false } = {}) {
   const path =

@@ -60,7 +60,7 @@ type row struct {
 	Value string `json:"value"` // hexadecimal
 }
 
-// seeded is a project with the commands and KV rows with which the control plane would create it.
+// seeded is a project, with the commands and KV rows that create it. The control plane would use the same ones.
 type seeded struct {
 	ProjectID string    `json:"projectId"`
 	Keys      []string  `json:"keys"`

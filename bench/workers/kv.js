@@ -1,5 +1,6 @@
 // An in-memory KV namespace behind workerd's KV binding, which speaks HTTP with one key per path. The number of
-// cached responses is bounded, oldest evicted first, so that a long run does not measure a growing heap.
+// cached responses is bounded, so that a long run does not measure a growing heap. The oldest response is evicted
+// first.
 const MAX_ANSWERS = 20_000
 
 const rows = new Map()

@@ -1,9 +1,9 @@
 // The shipped gateway, as bundled by wrangler, with its platform operations counted and, on request, delayed.
 //
-// A request's header x-bench contains the name under which to count it, "case/number", and the milliseconds by which
-// to delay each of its object calls and KV reads: "hot/17,50,120". Work that an object does without a request
-// (alarms, deliveries) is counted as "case/". GET /bench/counts returns the counts by these names. They include the
-// number of responses with each status and cache state.
+// A request's header x-bench has three parts, as in "hot/17,50,120": the name under which to count the request
+// ("case/number"), the delay of each object call in milliseconds, and the delay of each KV read in milliseconds. Work
+// that an object does without a request (alarms, deliveries) is counted as "case/". GET /bench/counts returns the
+// counts by these names. They include the number of responses with each status and cache state.
 import gateway, * as classes from './index.js'
 
 const counts = new Map()

@@ -65,8 +65,8 @@ func TestConstantsFile(t *testing.T) {
 	}
 }
 
-// TestEveryConstantIsCompared: for some known constants, the generated values match the values that this package is
-// compiled with.
+// TestEveryConstantIsCompared: the generated values of some known constants match the values with which this package
+// is compiled.
 func TestEveryConstantIsCompared(t *testing.T) {
 	all := constants(t)
 	for name, want := range map[string]any{

@@ -43,7 +43,7 @@ func (f *Fields) Encoded(encoded *[]byte, read func()) {
 	*encoded = start.until(f.r.Buf)
 }
 
-// until reads the bytes before rest, where rest must be the last part of the buffer.
+// until reads the bytes before rest, which must be the end of the buffer.
 func (r *Reader) until(rest []byte) []byte {
 	n := max(0, len(r.Buf)-len(rest)) // the reader may have failed
 	v := r.Buf[:n:n]
@@ -51,8 +51,8 @@ func (r *Reader) until(rest []byte) []byte {
 	return v
 }
 
-// Append adds an element. If the list already has most elements, it removes the first and calls takePlace with the
-// added and the removed one.
+// Append adds an element. The list may have up to most elements. If it already has that many, Append removes the
+// first one and calls takePlace with the added and the removed element.
 func (l *Encoded[T]) Append(most int, added *T, element func(*Fields, *T), takePlace func(added, of *T)) {
 	if l.count == most {
 		r, first := Reader{Buf: l.buf}, new(T)

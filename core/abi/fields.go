@@ -29,12 +29,12 @@ func (f *Fields) Fail() {
 	}
 }
 
-// More reports whether a reader has bytes left. It returns false if the message lacks the fields that follow, like a
-// message from an older version. When writing, it returns true.
+// More reports whether a reader has bytes left. It returns false if the message ends before the fields that follow,
+// as a message from an older version does. When writing, it returns true.
 func (f *Fields) More() bool { return f.r == nil || len(f.r.Buf) > 0 }
 
-// Group writes or reads 1 before fields that most messages do not use, or 0 in their place. When writing, used
-// decides which. Group reports whether the fields follow.
+// Group writes or reads 1 and then fields that most messages do not use, or 0 instead of the fields. When writing,
+// used tells whether to write the fields. Group reports whether the fields follow.
 func (f *Fields) Group(used bool) bool {
 	f.Bool(&used)
 	return used

@@ -25,7 +25,6 @@ type vector struct {
 
 type encoder interface{ Encode(*Writer) }
 
-// decoders contains the decoders of all vector types.
 var decoders = map[string]func([]byte) (any, error){
 	"StepInput":    func(b []byte) (any, error) { v, err := DecodeStepInput(b); return v, err },
 	"StepOutput":   func(b []byte) (any, error) { v, err := DecodeStepOutput(b); return v, err },
@@ -80,7 +79,6 @@ func plainFields(fields map[string]any, v reflect.Value) map[string]any {
 	return fields
 }
 
-// value is a named value to encode as a vector.
 type value struct {
 	name string
 	v    any

@@ -1,12 +1,12 @@
-// Package budget is a key's part in the budgets above it. Each level of the path from the deployment to the project has
-// a Ledger, which grants slices of its budget to the key's meter. A request is admitted when its cost is reserved in
-// the slices of all levels.
+// Package budget manages a key's share of the budgets above it. Each level of the path from the deployment to the
+// project has a Ledger, which grants slices of its budget to the key's meter. A request is admitted when its cost is
+// reserved in the slices of all levels.
 //
-// A request that finds too little at a level asks that level's Ledger, and all Ledgers at once if several levels lack
-// budget. If one of them has nothing left, two requests could each hold what the other needs. From then on, a request
-// is ordered: it reserves the levels from the root down and asks only for the first that lacks budget. Two requests
-// that compete at a level share all levels above it, so only a request that has reserved these can wait for it, and
-// nobody waits in a circle.
+// If a request finds too little budget at some levels, it asks the Ledgers of all these levels at once. If one of
+// these Ledgers has nothing left, two requests could each hold what the other needs. From then on, the request is
+// ordered: it reserves the levels from the root down, and asks only the Ledger of the first level that lacks budget.
+// Two requests that compete at a level share all levels above it. Only a request that has reserved all of those can
+// wait for the level, so requests never wait in a circle.
 package budget
 
 import (
@@ -34,20 +34,21 @@ func (s *Slice) Free() int64 { return s.Granted - money.Add(s.Spent, s.Reserved)
 // Level is a meter's state at one Ledger.
 type Level struct {
 	Ledger          string // its name; empty for the Ledger of the key's project
-	Slot            uint64 // identifies the level in the meter, also after the project has moved; 0 for the project's Ledger
+	Slot            uint64 // identifies the level in the meter, even after the project has moved; 0 for the project's Ledger
 	Slice, Previous Slice
 	Epoch           uint64 // a new one starts when the meter returns budget; grants of earlier epochs are void
 	RecalledMs      uint64 // time of the last unconditional recall in the slice's period; 0: none
 	Unsent          bool   // the Ledger does not know the epoch or the spending yet
 }
 
-// Place is a period of a level above the project, in which part of a reservation counts.
+// Place is a period of a level above the project. A part of a reservation counts in it.
 type Place struct {
 	Slot   uint64
 	Period calendar.Period
 }
 
-// Hold is an incomplete reservation of an ordered request. It has the request's amount at the first Levels levels.
+// Hold is an incomplete reservation of an ordered request. It reserves the request's amount at the first Levels
+// levels.
 type Hold struct {
 	RequestID  string
 	Levels     int
@@ -63,7 +64,7 @@ type Chain struct {
 	Slots  uint64 // the highest slot so far
 }
 
-// maxFormer limits the levels of former paths. A settlement at a level that is forgotten still counts at the project.
+// maxFormer limits the levels of former paths. If a level is forgotten, its settlements still count at the project.
 const maxFormer = 8
 
 // NewChain returns the chain of a new meter, which has no grants. Without names, the project is its only level.
@@ -92,8 +93,8 @@ func (c *Chain) Live() bool {
 	return !slices.ContainsFunc(c.Levels, func(l Level) bool { return !l.Slice.Live })
 }
 
-// SetPath sets the Ledgers above the project, from the root down, and reports whether that changed the path. Levels that
-// are no longer on the path return what they do not use. Incomplete reservations end.
+// SetPath sets the Ledgers above the project, from the root down, and reports whether that changed the path. Levels
+// that are no longer on the path return their unused budget. Incomplete reservations end.
 func (c *Chain) SetPath(now uint64, ledgers []string) bool {
 	if c.hasPath(ledgers) {
 		return false
@@ -110,7 +111,8 @@ func (c *Chain) SetPath(now uint64, ledgers []string) bool {
 			continue
 		}
 		c.Slots++
-		// A key may come back to a Ledger that remembers its epochs. The time is later than all of them.
+		// A key may come back to a Ledger that remembers the key's earlier epochs. The current time is later than all
+		// of them.
 		c.Levels = append(c.Levels, Level{Ledger: name, Slot: c.Slots, Epoch: max(1, now)})
 	}
 	c.Levels = append(c.Levels, project)

@@ -22,7 +22,7 @@ type Request struct {
 	Ordered   bool   // a Ledger had nothing left
 }
 
-// Shortfall is a level with too little budget for a request: what to ask of its Ledger.
+// Shortfall is a level with too little budget for a request, and what to ask of the level's Ledger.
 type Shortfall struct {
 	Level     int
 	Period    calendar.Period
@@ -44,8 +44,9 @@ func (c *Chain) Accept(g Grant) bool {
 	return *l != before
 }
 
-// Reserve reserves an amount at all levels and returns it, or returns the levels that lack budget and reserves nothing.
-// For an ordered request, it returns only the first of these, and reserves the levels above it for HoldMs.
+// Reserve reserves an amount at all levels and returns the amount. If levels lack budget, it reserves nothing and
+// returns these levels. For an ordered request, it returns only the first level that lacks budget, and reserves the
+// levels above it for HoldMs.
 func (c *Chain) Reserve(now uint64, q *Request) (pico int64, short []Shortfall) {
 	want := q.WantPico
 	if h := c.holdOf(q.ID); h != nil {
@@ -109,7 +110,7 @@ func (c *Chain) heldMs(now uint64, level int) (ms uint64) {
 	return ms
 }
 
-// awaitedMs returns the time until all ordered requests that ask a level's Ledger now have lapsed.
+// awaitedMs returns the time until all ordered requests that are asking a level's Ledger have lapsed.
 func (c *Chain) awaitedMs(now uint64, level int) (ms uint64) {
 	for i := range c.Holds {
 		if h := &c.Holds[i]; h.Levels == level && h.UntilMs > now {
@@ -119,10 +120,11 @@ func (c *Chain) awaitedMs(now uint64, level int) (ms uint64) {
 	return ms
 }
 
-// Recall returns the free part of a level's slice to its Ledger. heldPico is the amount that the Ledger has granted: if
-// it differs, a grant is in flight or was lost. The grant becomes void, unless an ordered request waits for it. With 0,
-// the recall is unconditional. returned is false if the whole slice is in use and the Ledger knows its amount. waitMs
-// is the time until incomplete reservations may be free again; 0 if there are none.
+// Recall returns the free part of a level's slice to its Ledger. heldPico is the amount that the Ledger has granted.
+// If the slice has a different amount, a grant is in flight or was lost. That grant becomes void, unless an ordered
+// request waits for it. If heldPico is 0, the recall is unconditional. returned is false if the whole slice is in use
+// and the Ledger knows its amount. waitMs is the time until incomplete reservations may be free again, or 0 if there
+// are none.
 func (c *Chain) Recall(now uint64, level int, heldPico int64) (returned bool, waitMs uint64) {
 	l := &c.Levels[level]
 	waitMs = c.heldMs(now, level)

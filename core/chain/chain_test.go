@@ -35,7 +35,6 @@ type vector struct {
 	Hash        string `json:"hash"`
 }
 
-// inputs are the events of the vectors.
 var inputs = []struct {
 	atMs          uint64
 	kind, payload string

@@ -7,7 +7,7 @@ import (
 )
 
 // Page requests a chain's state and its entries from First on, in order. The reply is limited in bytes, so it may
-// have fewer than Limit entries, but it has at least one if the chain has any from First on.
+// have fewer than Limit entries. If the chain has any entries from First on, the reply has at least one.
 type Page struct {
 	Project string
 	First   uint64

@@ -115,7 +115,7 @@ func (p *Provider) Setting(name string) string {
 	return ""
 }
 
-// Wires returns the wires on which the model is called. The first is for callers whose format none of the others has.
+// Wires returns the wires on which the model is called. If no wire has the caller's format, the first is used.
 func (m *Model) Wires() []string {
 	wires := []string{m.Provider.Wire}
 	for _, p := range m.Others {

@@ -33,8 +33,8 @@ func DecodeKey(d Document) (Key, error) {
 }
 
 // SettingsTo returns the delivery of the project's budget, alerts and policy to its Ledger. An empty policy is
-// delivered with the version that it would have. This version is higher than the previous policy's, so the Ledger no
-// longer returns the previous policy.
+// delivered with a version too. That version is higher than the previous policy's, so the Ledger no longer returns
+// the previous policy.
 func SettingsTo(p *Project, nowMs uint64) abi.Delivery {
 	policy := p.Policy
 	if policy.Version == 0 {

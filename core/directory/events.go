@@ -35,7 +35,7 @@ func readEvents(r *abi.Reader, writes []Write) {
 	}
 }
 
-// chainHeads returns the row ranges of the newest entries in all chains that the writes append to.
+// chainHeads returns the row range of the newest entry in each chain that the writes append to.
 func chainHeads(writes []Write) (ranges []abi.Range) {
 	for i := range writes {
 		if project := writes[i].Event.Project; project != "" {

@@ -11,8 +11,8 @@ import (
 // policy. It sorts before all keys.
 const justMoved = "+"
 
-// RepublishLoaded marks all projects among the rows that a command writes. It is for documents that were moved here
-// from another deployment.
+// RepublishLoaded marks all projects among the rows that a command writes. It is for documents that come from another
+// deployment.
 func RepublishLoaded(out *abi.ObjectOutput) {
 	for _, row := range out.Puts {
 		if id, ok := strings.CutPrefix(row.Key, rowDocument+doc.ProjectKey("")); ok {

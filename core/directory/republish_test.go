@@ -11,7 +11,6 @@ import (
 	"github.com/postern-ai/postern/test/testobject"
 )
 
-// testDirectory is a Directory with projects and keys.
 type testDirectory struct {
 	*testing.T
 	*testobject.Object
@@ -104,7 +103,8 @@ func names(id string, from, to int) (list []string) {
 	return list
 }
 
-// Keys are processed in pages, each key once. This holds for no keys, for a full page, and for one key more or less.
+// Keys are processed in pages, and each key is processed once. The cases are no keys, a full page, and one key more
+// or less than a full page.
 func TestRepublishPages(t *testing.T) {
 	for _, n := range []int{0, 1, 49, 50, 51, 100, 101} {
 		r := newTestDirectory(t)
@@ -203,7 +203,7 @@ func TestConflictRepublishesNothing(t *testing.T) {
 	}
 }
 
-// The outbox stays in the order of the commits, including the pages between them.
+// The outbox keeps the order of the commits and of the pages between them.
 func TestRepublishAppendsToOutbox(t *testing.T) {
 	r := newTestDirectory(t)
 	r.project("proj_a", 2)

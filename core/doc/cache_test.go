@@ -6,7 +6,6 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// scopes are all cache scopes.
 var scopes = []doc.CacheScope{doc.CacheColo, doc.CacheOff, doc.CacheGlobal}
 
 // A key's record has its project's scope, and only CacheOff or a TTL of 0 turns the cache off.

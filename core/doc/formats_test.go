@@ -58,8 +58,8 @@ func TestRoundTrips(t *testing.T) {
 	}
 }
 
-// The complete documents have a nonzero value in every field. Otherwise, a field that is not encoded would seem to
-// survive a round trip.
+// The complete documents have a nonzero value in every field. A field with a zero value would seem to survive a round
+// trip even if it were not encoded.
 func TestWholeDocuments(t *testing.T) {
 	for name, d := range decoders {
 		whole := reflect.ValueOf(d.want)

@@ -33,8 +33,8 @@ type Project struct {
 	// RecordProviderErrors keeps providers' messages in the records of failed requests. A project without it is
 	// stored in the previous format, which older instances can read.
 	RecordProviderErrors bool
-	// Chain are the budgets above the project that stop requests, from the deployment's down. A project without any is
-	// stored in an older format.
+	// Chain contains the budgets above the project that stop requests, from the deployment's down. A project without
+	// such budgets is stored in an older format.
 	Chain []Node
 	Group string // ID of the group that the project belongs to; empty: the deployment itself
 }

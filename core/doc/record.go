@@ -47,7 +47,7 @@ func (rec Record) Differs(o Record) bool {
 	return string(rec.Encode()) != string(o.Encode())
 }
 
-// StatusIn returns the effective status of a key in its project. In an archived project, keys are inactive.
+// StatusIn returns the effective status of a key in its project. The keys of an archived project are inactive.
 func (k *Key) StatusIn(p *Project) Status {
 	if p.Archived && k.Status == Active {
 		return Inactive
@@ -66,7 +66,8 @@ func (rec *Record) Period(day uint64) calendar.Period {
 	return calendar.NewPeriod(rec.Cycle, rec.Epoch, day)
 }
 
-// Periods returns the periods that contain a day: of the budgets in the chain, and of the project's own.
+// Periods returns the periods that contain a day: those of the budgets in the chain, and that of the project's own
+// budget.
 func (rec *Record) Periods(day uint64) []calendar.Period {
 	periods := make([]calendar.Period, 0, MaxChain+1)
 	for i := range rec.Chain {

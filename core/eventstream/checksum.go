@@ -1,7 +1,7 @@
 package eventstream
 
-// table has the CRC of each four-bit value. Messages are only a few hundred bytes long, which is too short to justify
-// a table of all byte values, which would be sixteen times as large.
+// table has the CRC of each four-bit value. A table of all byte values would be sixteen times as large. Messages are
+// only a few hundred bytes long, so they do not justify it.
 var table = [16]uint32{
 	0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4, 0x4db26158, 0x5005713c,
 	0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c, 0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c,

@@ -52,7 +52,6 @@ var messages = []struct {
 	{"a message type that is not a string", frame("\x0d:message-type\x06\x00\x05event"+isStop, ""), " messageStop "},
 }
 
-// all parses a stream in pieces of size bytes and returns the messages as text.
 func all(t *testing.T, stream []byte, size int) string {
 	t.Helper()
 	var rest []byte

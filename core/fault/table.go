@@ -53,8 +53,8 @@ const (
 // internal is the row for failures of the gateway itself.
 var internal = row{500, "internal_error", "Internal error", Everywhere, Retried, Rerun, LeaderOnly, AtOnce, Spares, ByGateway}
 
-// table has a row for each error. None has one too, because a request that ends with an error but without a fault is
-// a failure of the gateway.
+// table has a row for each error. None also has a row. If a request ends with an error but without a fault, the
+// gateway itself has failed.
 var table = [count]row{
 	None: internal,
 	InvalidRequest: {

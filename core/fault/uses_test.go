@@ -64,7 +64,7 @@ func deferredIn(n ast.Node) string {
 	return ""
 }
 
-// found returns the names that the function name finds in the Go files below root, except in tests.
+// found returns the names that the given function finds in the Go files below root. It skips tests.
 func found(t *testing.T, root string, name func(ast.Node) string) map[string]bool {
 	t.Helper()
 	into := map[string]bool{}

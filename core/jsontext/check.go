@@ -58,7 +58,6 @@ func (f *Finding) Message(quote func(string) string) string {
 	return f.Problem.String() + "; the error is at byte " + strconv.Itoa(f.At)
 }
 
-// scanner is the state of one pass over a text.
 type scanner struct {
 	data  []byte
 	at    int
@@ -355,8 +354,8 @@ func multibyteLength(b []byte) int {
 	return n
 }
 
-// duplicate reports whether any two keys from index first onward are equal after unescaping. If so, it stores one of
-// the two in twice.
+// duplicate reports whether two of the keys from index first on are equal after unescaping. If so, it stores one of
+// them in twice.
 func (s *scanner) duplicate(first int) bool {
 	keys := s.keys[first:]
 	const few = 12

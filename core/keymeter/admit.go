@@ -8,9 +8,9 @@ import (
 )
 
 // admit decides on one request. It stores nothing for a request that it rejects, so a flood of them causes no writes.
-// A repeated command gets the reply that was lost, even if the key's record has changed in the meantime. If the
-// caller started over under the new record, the request would count as admitted already, with the first command's
-// reservation or none.
+// A repeated command gets the reply that was lost, even if the key's record has changed in the meantime. Without that
+// reply, the caller would start over under the new record. The request would then already count as admitted, with the
+// first command's reservation or with none.
 func (c *call) admit(a *Admit) AdmitReply {
 	m := c.m
 	if m != nil {
@@ -181,7 +181,7 @@ func (m *meter) request(a *Admit) *budget.Request {
 	}
 }
 
-// final returns the levels whose Ledgers have no more, as bits. The flag is for the project.
+// final returns the levels whose Ledgers have no more budget, as bits. The flag stands for the project.
 func (m *meter) final(flag bool, t *Tree) uint64 {
 	bits := t.final(&m.chain)
 	if flag {

@@ -211,8 +211,8 @@ func TestMeterWithPromptCache(t *testing.T) {
 	}
 }
 
-// TestMeterWithAttempts checks the same for failed attempts. They count for the models whose providers failed, and a
-// rescue counts for the model that served the request.
+// TestMeterWithAttempts checks that a meter uses the format with failed attempts only until it has reported them.
+// Failed attempts count for the models whose providers failed. A rescue counts for the model that served the request.
 func TestMeterWithAttempts(t *testing.T) {
 	k := newKey(t, record("wide"))
 	k.mustAdmit("req_rescued", 0)
@@ -343,8 +343,9 @@ func unfinishedRow(expiresMs uint64) []byte {
 	return w.Buf
 }
 
-// TestOldUnfinishedRecord checks that such a record is in progress while its reservation is open. After that, its
-// outcome is unknown until it is deleted, even if it has expired by the rules of the older version.
+// TestOldUnfinishedRecord checks that an unfinished record of the older version is in progress while its reservation
+// is open. After that, its outcome is unknown until it is deleted, even if it has expired by the rules of the older
+// version.
 func TestOldUnfinishedRecord(t *testing.T) {
 	k := oldMeter(t)
 	k.Rows["i/caller"] = unfinishedRow(start - 1000)

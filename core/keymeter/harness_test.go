@@ -165,7 +165,6 @@ func (k *key) ledgerWithReports() *testobject.Object {
 	return project
 }
 
-// reportedUsage returns the total of all usage that the meter reports.
 func (k *key) reportedUsage() (total ledger.Usage) {
 	k.Helper()
 	for _, u := range k.reportedUsages() {
@@ -174,7 +173,6 @@ func (k *key) reportedUsage() (total ledger.Usage) {
 	return total
 }
 
-// reportedUsages returns the usage that the meter reports, by model.
 func (k *key) reportedUsages() (models []ledger.Usage) {
 	k.Helper()
 	query := ledger.Query{EndDay: 1 << 40, By: ledger.ByModel}

@@ -310,8 +310,8 @@ func (b *bookedLease) fields(f *abi.Fields) {
 
 func leaseName(id uint64) string { return strconv.FormatUint(id, 36) }
 
-// bookLeases books the maximum that leases may have used whose isolates have died. It keeps a row in case a report
-// arrives late.
+// bookLeases books the maximum that leases may have used if their isolates have died. For each lease, it keeps a row
+// in case a report arrives late.
 func (c *call) bookLeases() {
 	m := c.m
 	for _, l := range slices.Clone(m.leases) {
@@ -331,8 +331,8 @@ func (c *call) bookLeases() {
 	}
 }
 
-// book adds a lost lease to the usage and the slice, or removes it if sign is -1. Unsigned counters may wrap below
-// zero. The Ledger's sums wrap back.
+// book adds a lost lease to the usage and the slice. If sign is -1, it removes the lease from them. Unsigned counters
+// may wrap below zero, and the Ledger's sums then wrap back.
 func (c *call) book(b *bookedLease, sign int64) {
 	u := c.m.usageFor(b.startMs, Unreported)
 	u.Requests += uint64(sign) * b.requests
@@ -341,8 +341,8 @@ func (c *call) book(b *bookedLease, sign int64) {
 	c.m.book(&b.placement, 0, sign*b.amountPico)
 }
 
-// reportLate replaces the booking of a lease with its reports. The first report replaces the booking. Later ones add
-// to it, until the isolate closes the lease.
+// reportLate applies the reports of a booked lease. The first report replaces the booking. Later reports add to it,
+// until the isolate closes the lease.
 func (c *call) reportLate(r *Report, row []byte) Lease {
 	var b bookedLease
 	if abi.DecodeFields(row, b.fields) != nil {

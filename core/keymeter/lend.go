@@ -145,7 +145,7 @@ const (
 )
 
 // lend creates the lease with the given ID, or extends it. If the meter does not lend now, it returns a Lease without
-// a duration. That Lease has no ID either if the meter does not know the lease. amount is the typical reservation of
+// a duration. If the meter does not know the lease, that Lease has no ID either. amount is the typical reservation of
 // the isolate's requests.
 func (c *call) lend(id uint64, amount int64, lifetimeMs uint64) Lease {
 	m := c.m
@@ -228,8 +228,8 @@ func (c *call) lendableMs(longest uint64) uint64 {
 }
 
 // lendableRequests returns the number of unused admissions that a lease may have in a window. All leases together
-// have at most a tenth of the window. One lease gets half of the part of that tenth that the others leave, and at
-// most half of the window's remaining admissions.
+// have at most a tenth of the window. The other leases leave a part of that tenth, and one lease gets half of that
+// part. It gets at most half of the window's remaining admissions.
 func (m *meter) lendableRequests(l *lease, limit, used uint64) uint64 {
 	if limit == 0 {
 		return ^uint64(0)

@@ -190,8 +190,8 @@ func TestRepeatOnAnInactiveKey(t *testing.T) {
 	}
 }
 
-// TestClosedLeaseStaysClosed checks that an admission that asked for a lease before the close, but arrives after it,
-// does not create the lease again, because nobody would close it.
+// TestClosedLeaseStaysClosed checks an admission that asked for a lease before the close but arrives after it. The
+// admission does not create the lease again, because nobody would close it.
 func TestClosedLeaseStaysClosed(t *testing.T) {
 	k := lender(t, "lending", money.Dollar)
 	k.borrow(1)
@@ -220,7 +220,7 @@ func TestLeasesShareAWindow(t *testing.T) {
 }
 
 // TestUnusedLeaseCountsAsUsed checks that the unreported admissions of a lease count in the window for a second after
-// its end, and that others are rejected if a lease takes the last admissions of a window.
+// its end. If a lease takes the last admissions of a window, other requests are rejected.
 func TestUnusedLeaseCountsAsUsed(t *testing.T) {
 	k := lender(t, "lending-by-second", money.Dollar)
 	k.borrow(1)
@@ -357,7 +357,7 @@ func TestShortKeyRests(t *testing.T) {
 	}
 }
 
-// TestHitsAskForALease checks that a cached hit gets a lease without budget, which an uncached request extends.
+// TestHitsAskForALease checks that a cached hit gets a lease without budget. An uncached request extends the lease.
 func TestHitsAskForALease(t *testing.T) {
 	k := lender(t, "lending", money.Dollar)
 	a := keymeter.Admit{RequestID: "req_hit", Version: 2, Mode: keymeter.ModeHit, Trace: keymeter.Trace{Status: 200}}

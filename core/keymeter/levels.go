@@ -71,7 +71,7 @@ func (t *Tree) final(c *budget.Chain) (bits uint64) {
 // request, the next request uses the grant.
 func (c *call) acceptGrant(g Grant) { c.acceptAt(len(c.m.chain.Levels)-1, &g) }
 
-// acceptGrants does the same for all levels.
+// acceptGrants raises the slices of all levels to their granted totals.
 func (c *call) acceptGrants(list []LevelGrant) {
 	for i := range list {
 		if at := c.m.chain.Named(list[i].Ledger); at >= 0 {
@@ -111,7 +111,7 @@ func (m *meter) lacking(reply *AdmitReply, short []budget.Shortfall) {
 	}
 }
 
-// asksToLend is the reply to a request that the slices cover, if they are too small to lend from.
+// asksToLend returns the reply to a request if the slices cover the request but are too small to lend from.
 func (m *meter) asksToLend(a *Admit) AdmitReply {
 	reply := AdmitReply{Verdict: Short}
 	var short []budget.Shortfall
@@ -138,7 +138,7 @@ func (c *call) returned(l *budget.Level) []byte {
 	return data
 }
 
-// returnedFormer is the report of a level on a former path, which keeps only the amount in use.
+// returnedFormer is the report of a level on a former path. The level keeps only the amount in use.
 func (c *call) returnedFormer(l *budget.Level) []byte {
 	if l.Slice.Free() > 0 {
 		l.Return()

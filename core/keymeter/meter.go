@@ -334,7 +334,6 @@ func hashID(requestID string) uint64 {
 // others.
 const maxRecent = 32
 
-// addRecent adds a request to the list of recent requests.
 func (m *meter) addRecent(q ledger.Request) {
 	m.reportWithin(usageDelayMs)
 	m.recent.Append(maxRecent, &q, ledger.RequestFields, (*ledger.Request).TakePlace)

@@ -34,8 +34,8 @@ func (m *meter) book(p *placement, reserved, spent int64) {
 	m.chain.Book(p.period, p.above, reserved, spent)
 }
 
-// aboveFields lists the places above the project. They are last in their message or row, and those without any do not
-// have the list, because older versions do not know it.
+// aboveFields lists the places above the project. They are the last fields of their message or row. If there are
+// none, the list is omitted, because older versions do not know it.
 func (p *placement) aboveFields(f *abi.Fields) {
 	if f.Reading() && f.More() || len(p.above) > 0 {
 		if abi.List(f, &p.above, placeFields); len(p.above) == 0 {
@@ -76,7 +76,7 @@ func holdFields(f *abi.Fields, h *budget.Hold) {
 	f.Uint(&h.UntilMs)
 }
 
-// treeFields lists the levels above the project and what only a meter with such levels has.
+// treeFields lists the levels above the project and the other fields that only a meter with such levels has.
 func (m *meter) treeFields(f *abi.Fields) {
 	c := &m.chain
 	f.Uint(&c.Slots)

@@ -47,7 +47,6 @@ func (k *key) expectRows(want ...string) {
 	}
 }
 
-// outboxLen returns the number of reports in the outbox.
 func (k *key) outboxLen() int {
 	k.Helper()
 	keys, _, err := k.Outbox()
@@ -86,8 +85,8 @@ func TestReportsByAlarm(t *testing.T) {
 	}
 }
 
-// TestReportsWithoutCost checks that requests that appear only in the list of recent requests also schedule a report,
-// but do not delay one that is already scheduled.
+// TestReportsWithoutCost checks requests that appear only in the list of recent requests. They also schedule a
+// report. They do not delay a report that is already scheduled.
 func TestReportsWithoutCost(t *testing.T) {
 	k := newKey(t, record("wide"))
 	for range 2 {
@@ -172,7 +171,6 @@ func TestFlushSetsAnAlarm(t *testing.T) {
 	}
 }
 
-// flushedBatches returns the number of batches that a flush returns.
 func (k *key) flushedBatches() int {
 	k.Helper()
 	command := keymeter.Flush{}
@@ -201,8 +199,8 @@ func TestFlushReturns32Batches(t *testing.T) {
 	}
 }
 
-// TestExpiredReservationsAreDeleted checks that rows of expired reservations are deleted after a day, even if there
-// are more of them than one alarm can delete.
+// TestExpiredReservationsAreDeleted checks that rows of expired reservations are deleted after a day. There are more
+// rows than one alarm can delete.
 func TestExpiredReservationsAreDeleted(t *testing.T) {
 	k := newKey(t, record("wide"))
 	for i := range 250 {

@@ -36,8 +36,8 @@ func (r *reservation) ownFields(f *abi.Fields) {
 }
 
 // openReservation is a reservation in the meter. It stays encoded, because a command needs only one of possibly
-// hundreds. A reservation whose period has the format used before budgets had cycles therefore keeps that format
-// until it ends. All versions read both formats.
+// hundreds. A reservation from before budgets had cycles therefore keeps its period in the old format until it ends.
+// All versions read both formats.
 type openReservation struct {
 	encoded   []byte
 	expiresMs uint64

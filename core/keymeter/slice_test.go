@@ -106,8 +106,9 @@ func TestRecallStartsAnEpoch(t *testing.T) {
 	k.expectReserve(1, keymeter.Grant{Period: november, Epoch: 3, TotalPico: 41}, admitted(1))
 }
 
-// TestRecallTakesWhatReservationsReturn checks that after an unconditional recall, settling an older reservation,
-// even late, leaves nothing free. Settling a newer one does. A recall with HeldPico has no such effect.
+// TestRecallTakesWhatReservationsReturn checks that after an unconditional recall, settling an older reservation
+// leaves nothing free, even if the settle is late. Settling a newer reservation frees its unused part. A recall with
+// HeldPico has no such effect.
 func TestRecallTakesWhatReservationsReturn(t *testing.T) {
 	after := func(heldPico int64) *key {
 		k := newKey(t, record("wide"))

@@ -52,7 +52,6 @@ func (w *tree) ledger(name string, command []byte) []byte {
 	return reply
 }
 
-// record is the record of a key below the given Ledgers.
 func (w *tree) record(name, plan string, path []string) doc.Record {
 	w.version++
 	r := record(plan)
@@ -78,7 +77,6 @@ func (w *tree) place(name, plan string, path ...string) *key {
 	return k
 }
 
-// at returns the name of a level's Ledger.
 func (w *tree) at(k *key, level string) string {
 	if level == "" {
 		path := w.paths[k.Name]
@@ -177,7 +175,6 @@ func (w *tree) askAll(k *key, reply *keymeter.AdmitReply) (grants []keymeter.Lev
 	return grants, len(grants) == 0 && len(reply.Levels) == 1, spent
 }
 
-// deliver delivers the outboxes of all meters.
 func (w *tree) deliver() {
 	w.Helper()
 	for _, k := range w.keys {
@@ -205,7 +202,7 @@ func (w *tree) pass(ms uint64) {
 	w.deliver()
 }
 
-// spent is what a Ledger knows to be spent in its present period.
+// spent returns the spending that a Ledger knows of in its present period.
 func (w *tree) spent(name string) money.Pico {
 	w.Helper()
 	day := calendar.Day(w.now)
@@ -249,7 +246,7 @@ func company(t *testing.T) (w *tree, first, second *key) {
 	return w, w.place("key_1", "wide", "root", "grp_1", "proj_1"), w.place("key_2", "wide", "root", "grp_1", "proj_2")
 }
 
-// TestEveryLevelStops checks that each level refuses a request that it cannot cover, while the others can.
+// TestEveryLevelStops checks that each level refuses a request that it cannot cover, even if the other levels can.
 func TestEveryLevelStops(t *testing.T) {
 	w, first, second := company(t)
 	w.expectAdmit(first, "req_1", 50, 50, "")
@@ -286,7 +283,7 @@ func TestCostCountsAtEveryLevel(t *testing.T) {
 	w.expectAdmit(second, "req_6", 52, 52, "")
 }
 
-// TestIdleSlicesReturn checks that what a key does not use at a level goes to another key that needs it there.
+// TestIdleSlicesReturn checks that a key's unused budget at a level goes to another key that needs it there.
 func TestIdleSlicesReturn(t *testing.T) {
 	w, first, second := company(t)
 	w.expectAdmit(first, "req_1", 60, 60, "")
@@ -316,8 +313,8 @@ func TestMidnightAtOneLevel(t *testing.T) {
 	w.expectSpent(map[string]money.Pico{"root": 20 + 45 + 35, "grp_1": 0})
 }
 
-// TestMovedKey checks that requests count where they were admitted, and that the new path is reserved from the change
-// on.
+// TestMovedKey checks that requests count where they were admitted, and that requests after the move reserve budget
+// on the new path.
 func TestMovedKey(t *testing.T) {
 	w, first, second := company(t)
 	w.give("grp_2", calendar.Monthly, 30)
@@ -406,8 +403,8 @@ func TestLeasesAtEveryLevel(t *testing.T) {
 	w.expectSpent(map[string]money.Pico{"root": 300, "grp_1": 300, "proj_1": 300})
 }
 
-// TestAsksOnceToLend checks that a meter whose slices are too small to lend from asks the Ledgers of these levels, and lends
-// what it has if they give no more.
+// TestAsksOnceToLend checks a meter whose slices are too small to lend from. It asks the Ledgers of these levels
+// once. If they give no more, it lends what it has.
 func TestAsksOnceToLend(t *testing.T) {
 	w := newTree(t)
 	w.give("root", calendar.Monthly, 1000)

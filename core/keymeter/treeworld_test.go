@@ -104,7 +104,7 @@ func (f *forest) request(k *key) {
 	f.open = append(f.open, e)
 }
 
-// used is what counts to a Ledger in its present period.
+// used returns the amount that counts against a Ledger's budget in its present period.
 func (f *forest) used(name string) (pico money.Pico) {
 	now := account{name, f.periods[name].At(calendar.Day(f.now))}
 	for i := range f.open {
@@ -190,7 +190,8 @@ func (f *forest) expire() {
 	})
 }
 
-// check compares the meters with the books: no budget is exceeded, and each slice has what its open requests reserve.
+// check compares the meters with the books. No budget may be exceeded, and each slice must have reserved what its
+// open requests reserve.
 func (f *forest) check() {
 	for name, budget := range f.budgets {
 		if used := f.used(name); used > budget {
@@ -224,8 +225,9 @@ func (f *forest) checkLevel(name string, l *keymeter.LevelState) {
 	}
 }
 
-// TestForest checks that the meters of a tree never exceed a budget, refuse nothing that fits and lose nothing: with
-// periods that end, moves, lost grants, recalls, extensions and requests that nobody settles.
+// TestForest checks that the meters of a tree never exceed a budget, refuse nothing that fits and lose nothing.
+// Periods end, keys move, grants are lost, slices are recalled, reservations are extended, and some requests are
+// never settled.
 func TestForest(t *testing.T) {
 	for seed := range uint64(300) {
 		f := newForest(t, seed)

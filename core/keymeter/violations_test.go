@@ -15,7 +15,6 @@ import (
 	"github.com/postern-ai/postern/test/testobject"
 )
 
-// reporter is a meter and its project's Ledger.
 type reporter struct {
 	*key
 	project *testobject.Object
@@ -51,8 +50,8 @@ func (r *reporter) deliver() {
 	}
 }
 
-// listed returns all violations of the project, newest first, after the meter's alarm and deliveries. Unless the
-// meter has nothing to report, the alarm is due within five seconds.
+// listed returns all violations of the project, newest first, after the meter's alarm and deliveries. If the meter
+// has something to report, the alarm is due within five seconds.
 func (r *reporter) listed() (all []ledger.StoredViolation) {
 	r.Helper()
 	r.ringUntil(r.now + 5000)

@@ -60,8 +60,8 @@ func TestSecondAsPromised(t *testing.T) {
 	}
 }
 
-// TestSecondHasNoEdge checks pairs of bursts on both sides of an instant, of twice the limit in total. A window that
-// begins at full seconds would admit both.
+// TestSecondHasNoEdge checks pairs of bursts on both sides of an instant. Together, the two bursts have twice the
+// limit. A window that begins at full seconds would admit both.
 func TestSecondHasNoEdge(t *testing.T) {
 	for gap := uint64(1); gap <= 1100; gap++ {
 		k := newKey(t, record("counted"))

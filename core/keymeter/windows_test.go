@@ -117,8 +117,8 @@ func TestClockWentBackBeforeAnExtension(t *testing.T) {
 	k.expectCount("a second later", keymeter.Admitted, 3, 1000)
 }
 
-// TestFinishWritesTheMeterOnlyIfTheClockWentBack checks that a Finish also stores a clock step, and otherwise does not
-// write the meter's row.
+// TestFinishWritesTheMeterOnlyIfTheClockWentBack checks that a Finish stores a clock step. Without a clock step, it
+// does not write the meter's row.
 func TestFinishWritesTheMeterOnlyIfTheClockWentBack(t *testing.T) {
 	k := newKey(t, record("counted"))
 	k.admit(keymeter.Admit{RequestID: "req_bad", Mode: keymeter.ModeCount, Idempotency: "caller", BodyHash: "body"})
@@ -258,8 +258,8 @@ func TestHitNeedsASlice(t *testing.T) {
 	}
 }
 
-// TestOpen checks that Open decodes complete commands, but no truncated or other ones. Only the violations, the last
-// field, may be missing, because older isolates omit them.
+// TestOpen checks that Open decodes complete commands and rejects truncated and other ones. Only the violations, the
+// last field, may be missing, because older isolates omit them.
 func TestOpen(t *testing.T) {
 	found := []ledger.Violation{{Rule: "personal.email", Count: 2}}
 	settle := &keymeter.Settle{RequestID: "req_1", Outcome: keymeter.Served, Model: "m", Answer: []byte("a"), Attempts: []keymeter.Charge{{Model: "n"}}}

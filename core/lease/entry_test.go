@@ -31,7 +31,6 @@ func granted(t *testing.T, l keymeter.Lease) *lease.Entry {
 	return again(t, e)
 }
 
-// again encodes and decodes an entry.
 func again(t *testing.T, e *lease.Entry) *lease.Entry {
 	t.Helper()
 	data, _ := e.Encode()
@@ -317,8 +316,8 @@ func TestEntryIsBounded(t *testing.T) {
 	}
 }
 
-// TestFullEntryTakesNoSettle checks that settles of registered requests go to the meter if the entry is full, but
-// that the entry keeps those of requests that the meter might not know yet.
+// TestFullEntryTakesNoSettle checks that settles of registered requests go to the meter if the entry is full. The
+// entry still keeps the settles of requests that the meter might not know yet.
 func TestFullEntryTakesNoSettle(t *testing.T) {
 	e := granted(t, keymeter.Lease{ID: 7, DurationMs: 2000, Requests: 1000, AmountPico: money.Dollar, Slots: 1000})
 	for i := range 100 {

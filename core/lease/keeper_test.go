@@ -163,8 +163,8 @@ func TestDue(t *testing.T) {
 	}
 }
 
-// TestClockGoesBack checks that the lease ends if the clock is seen going back. No reply revives the lease, its
-// requests are reported, and the keeper stays awake. Steps that run in parallel may see the clock slightly out of
+// TestClockGoesBack checks that the lease ends when a step sees that the clock went back. No reply revives the lease,
+// its requests are reported, and the keeper stays awake. Steps that run in parallel may see the clock slightly out of
 // order.
 func TestClockGoesBack(t *testing.T) {
 	e := granted(t, lent)

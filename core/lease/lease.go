@@ -17,11 +17,12 @@ const (
 	ReportMs = 500
 	// KeepMs is how long a host must keep an unchanged entry. It is longer than any request.
 	KeepMs = 30 * 60_000
-	// MarkMs is the same for an entry without a lease.
+	// MarkMs is how long a host must keep an unchanged entry without a lease.
 	MarkMs = 4_000
 
 	format = 1
-	// hotMs is the time within which two requests of the key must call the meter for an exchange to ask for a lease.
+	// hotMs is how close together two requests of the key must call the meter. If they do, an exchange asks for a
+	// lease.
 	hotMs = 2_000
 	// markEveryMs is the shortest time between two changes of an entry without a lease.
 	markEveryMs = 500
@@ -34,8 +35,8 @@ const (
 	lowAmounts = 16
 	// reportAt is the number of ended requests that triggers a report before the end of the interval.
 	reportAt = 64
-	// stepBackMs is how far a step's time may be before that of the previous step, because hosts run steps in
-	// parallel. If the clock goes back further, the lease ends.
+	// stepBackMs is how far a step's time may be before that of the previous step. Hosts run steps in parallel, so
+	// the times may be slightly out of order. If the clock goes back further, the lease ends.
 	stepBackMs = 100
 	// deniedMs is the pause after the meter refused to lend.
 	deniedMs = 2_000
@@ -100,7 +101,6 @@ func (d *done) add(l *keymeter.Leased) {
 	d.count, d.list = d.count+1, w.Buf
 }
 
-// appendTo appends the requests to a list.
 func (d *done) appendTo(list []keymeter.Leased) []keymeter.Leased {
 	list = slices.Grow(list, int(d.count))
 	f := abi.ReadFrom(&abi.Reader{Buf: d.list})
@@ -203,8 +203,8 @@ func (e *Entry) pending() bool {
 // Held reports whether the entry has a lease, or something to report to the meter or the Ledger.
 func (e *Entry) Held() bool { return e.id != 0 || e.pending() || e.tally.held() }
 
-// tick moves the entry to now. If the clock went back, it ends the lease permanently and returns false, because
-// replies to earlier commands no longer say when the lease ends.
+// tick moves the entry to now. If the clock went back, replies to earlier commands no longer say when the lease ends.
+// tick then ends the lease permanently and returns false.
 func (e *Entry) tick(now uint64) bool {
 	ok := now+stepBackMs >= e.lastMs
 	if !ok {

@@ -96,8 +96,8 @@ func (e *Entry) Keep(now, exchange uint64) bool {
 // Keeper returns the exchange that reports the entry, or 0.
 func (e *Entry) Keeper() uint64 { return e.keeper }
 
-// Keeps reports whether the exchange must wake at the end of the interval because it is the keeper or there is none.
-// An exchange with nothing to keep stops being the keeper.
+// Keeps reports whether the exchange must wake at the end of the interval. It must if it is the keeper, or if there
+// is no keeper. An exchange with nothing to keep stops being the keeper.
 func (e *Entry) Keeps(exchange uint64) bool {
 	if !e.Held() {
 		e.resign(exchange)
@@ -119,8 +119,8 @@ const (
 	Send              // send a report
 )
 
-// Wake decides what the keeper does at the end of an interval. After dutyMs, it lets the next exchange take over, and
-// continues only if there is none.
+// Wake decides what the keeper does at the end of an interval. After dutyMs, it lets the next exchange take over. If
+// there is none, it continues.
 func (e *Entry) Wake(now, exchange uint64) Duty {
 	e.tick(now)
 	if e.keeper != exchange && e.keeper != 0 || !e.Held() {

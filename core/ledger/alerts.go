@@ -125,7 +125,7 @@ func (c *call) alert(percent uint64) alert {
 	return alert{id: id, body: string(append(b, `T00:00:00.000Z"}}}`...)), createdMs: c.in.NowMs, dueMs: c.in.NowMs}
 }
 
-// An alert is retried after 10 s, then at intervals that double up to an hour, for a day.
+// An alert is retried after 10 s. After that, the interval doubles each time, up to an hour. Retries end after a day.
 const (
 	firstRetryMs uint64 = 10_000
 	maxRetryMs   uint64 = 3600_000

@@ -10,7 +10,7 @@ import (
 )
 
 // announceMs is the minimum interval between announcements of new violations. While an announcement is unconfirmed,
-// no other is sent. The next one counts all violations since then.
+// no other is sent. The next announcement counts all violations since the last one.
 const announceMs = 60_000
 
 // announced is the state of announcements: alerts of type violation.created.

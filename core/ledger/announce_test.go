@@ -89,7 +89,7 @@ func TestAnnouncement(t *testing.T) {
 }
 
 // TestOneAnnouncementPerMinute checks that the next announcement sums up the violations of a minute and names the
-// first one with the highest severity. More findings of a known violation are not announced.
+// first one with the highest severity. Further findings of a known violation are not announced.
 func TestOneAnnouncementPerMinute(t *testing.T) {
 	b := newAnnouncer(t)
 	b.violate(severe("a", "low", start), severe("b", "high", start), severe("c", "high", start))

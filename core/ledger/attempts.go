@@ -41,8 +41,8 @@ func (a *Attempts) Plus(o *Attempts) {
 // Used reports whether any count is not 0.
 func (a *Attempts) Used() bool { return *a != Attempts{} }
 
-// OnlyAttempts reports whether the model has only failed attempts: it served nothing, failed no request and cost
-// nothing, because another model took over.
+// OnlyAttempts reports whether the model has only failed attempts. Such a model served nothing, failed no request and
+// cost nothing, because another model took over.
 func (u *Usage) OnlyAttempts() bool {
 	return u.Attempts.Used() && *u == Usage{Day: u.Day, Hour: u.Hour, Model: u.Model, Attempts: u.Attempts}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// These are the layouts from before cycles, hours and latencies, written by hand: numbers as varints, strings with
-// their length. A period is the number of its month.
+// These are the layouts from before cycles, hours and latencies, written by hand. Numbers are varints, and strings
+// follow their lengths. A period is the number of its month.
 const novemberMonth = (2026-1970)*12 + 10
 
 func oldUsage(w *abi.Writer, day uint64, model string, requests uint64, cost money.Pico) {
@@ -95,8 +95,8 @@ func (b *harness) expectGroups(q ledger.Query, want ...ledger.Group) {
 	}
 }
 
-// oldAbsorb returns a batch from the outbox of an older meter: op 3, without key ID, hours and latencies, or op 11,
-// with them.
+// oldAbsorb returns a batch from the outbox of an older meter. Op 3 lacks the key ID, hours and latencies. Op 11 has
+// them.
 func oldAbsorb(op uint64) []byte {
 	var w abi.Writer
 	w.Uint(op)
@@ -281,8 +281,8 @@ func (b *harness) readAllRows() error {
 	return err
 }
 
-// TestUserAgents checks that a user agent does not change the layout of a request, so that an older version takes the
-// agent for part of the provider's name.
+// TestUserAgents checks that a user agent does not change the layout of a request. An older version takes the agent
+// for part of the provider's name.
 func TestUserAgents(t *testing.T) {
 	for _, c := range []struct{ provider, agent, text string }{
 		{"openai", "", "openai"}, {"", "", ""}, {"openai", "codex_exec/0.169.0 (Debian 12.0.0; x86_64)", "openai codex_exec/0.169.0 (Debian 12.0.0; x86_64)"},

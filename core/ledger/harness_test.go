@@ -41,7 +41,6 @@ func (b *harness) call(command []byte) []byte {
 	return reply
 }
 
-// rowsOf returns the number of rows with the given prefix.
 func (b *harness) rowsOf(prefix string) (n int) {
 	for name := range b.Rows {
 		if strings.HasPrefix(name, prefix) {
@@ -61,7 +60,6 @@ func (b *harness) put(dollars int64, period calendar.Period, to doc.Alerts) {
 	b.call(command.Encode())
 }
 
-// month returns November 2026.
 func month() calendar.Period { return calendar.NewPeriod(calendar.Monthly, 0, today) }
 
 // spend reports usage of the current hour that cost the given number of cents.
@@ -85,7 +83,6 @@ func (b *harness) takePosts() []abi.Post {
 	return posts
 }
 
-// report sends a Final Report.
 func (b *harness) report() ledger.ReportReply {
 	b.Helper()
 	query := ledger.Report{Final: true}

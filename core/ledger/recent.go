@@ -104,7 +104,6 @@ const durationMark = "\x1f"
 // below Before. If Before is 0, it starts with the newest batch.
 type Recent struct{ Before, Limit uint64 }
 
-// RequestBatch is a batch of requests of one key.
 type RequestBatch struct {
 	Seq      uint64 // cursor for Recent.Before
 	KeyID    string
@@ -143,8 +142,9 @@ func (c *call) recent(q *Recent) error {
 	return c.ring(q.Before, q.Limit, c.b.recent, KeepBatches, recentKey)
 }
 
-// ring replies with rows of a ring buffer, newest first: at most limit rows below the number before, or from the
-// newest if it is 0. It requests them in a second round, because their keys depend on the newest number.
+// ring replies with rows of a ring buffer, newest first. It returns at most limit rows below the number before. If
+// before is 0, it starts with the newest row. It requests the rows in a second round, because their keys depend on
+// the newest number.
 func (c *call) ring(before, limit, newest, size uint64, key func(seq uint64) string) error {
 	last := min(newest, before-1) // if before is 0, before-1 is the largest number
 	oldest := newest - min(newest, size)

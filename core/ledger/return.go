@@ -6,8 +6,8 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// Return is the command with which a meter reports its slice to a Ledger above its project. It has the state, and not
-// a change, so one may be lost if a later one arrives. It has no reply.
+// Return is the command with which a meter reports its slice to a Ledger above its project. It contains the slice's
+// state and not a change of it. If a Return is lost, the next one makes up for it. It has no reply.
 type Return struct {
 	Key       string // name of the meter
 	Seq       uint64 // only grows; a Return that is not newer than the last one is dropped

@@ -55,7 +55,6 @@ func (c *call) history() (days []SummaryHour, err error) {
 	return days, nil
 }
 
-// addToDay adds a model's activity to its day.
 func addToDay(days *[]SummaryHour, day uint64, model string, of *Activity) {
 	at := len(*days)
 	for at > 0 && (*days)[at-1].Hour != day*24 {

@@ -44,8 +44,8 @@ func (b *harness) ends(q ledger.Query) (groups []string) {
 	}
 }
 
-// TestTalliesAreCountedOnce checks the counts in every grouping, that a repeated tally counts nothing, and that no
-// tally is lost if one overtakes another.
+// TestTalliesAreCountedOnce checks the counts in every grouping. A repeated tally must count nothing. If one tally
+// overtakes another, neither may be lost.
 func TestTalliesAreCountedOnce(t *testing.T) {
 	b := newHarness(t)
 	first := ledger.Tally{Source: 5, Seq: 1, Counts: []ledger.EndCount{

@@ -43,7 +43,6 @@ func (g *GetViolation) apply(c *call) error {
 	return nil
 }
 
-// violation reads one violation.
 func (c *call) violation(id string) (v StoredViolation, found bool, err error) {
 	row, found := c.row(rowViolation + id)
 	if found {
@@ -131,7 +130,6 @@ func (t *Triage) apply(c *call) error {
 	return nil
 }
 
-// triage changes a violation, with its audit entry in the outbox.
 func (c *call) triage(t *Triage, v *StoredViolation) error {
 	s, err := c.loadViolations()
 	if err != nil {

@@ -29,7 +29,7 @@ func (q *Request) unlistedOf() (l unlistedList) {
 	return l
 }
 
-// TakePlace makes q carry the durations of another request that no longer fits into the list, along with the
+// TakePlace makes q carry the durations of another request, which no longer fits into the list. q also takes over the
 // durations that the other request carried.
 func (q *Request) TakePlace(of *Request) {
 	l := of.unlistedOf()

@@ -129,7 +129,6 @@ func (s *usageRow) fields(f *abi.Fields) {
 	}
 }
 
-// decodeUsageRow decodes stored usage.
 func decodeUsageRow(data []byte) (Usage, error) {
 	var s usageRow
 	err := abi.DecodeFields(data, s.fields)
@@ -340,7 +339,6 @@ func (c *call) usageByModel() ([]Usage, error) {
 	return models, nil
 }
 
-// mergeByModel adds usage to a list that is sorted by model.
 func mergeByModel(models []Usage, u Usage) []Usage {
 	at := 0
 	for at < len(models) && models[at].Model < u.Model {

@@ -68,7 +68,8 @@ func storedViolationFields(f *abi.Fields, v *StoredViolation) {
 	v.messageFields(f)
 }
 
-// reads returns the rows of a page. IDs start with the time left until endOfTimeMs, so a later bound comes first.
+// reads returns the rows of a page. IDs start with the time left until endOfTimeMs, so rows of later violations come
+// first.
 func (q *Violations) reads() []abi.Range {
 	r := abi.Range{Start: rowViolation, End: rowViolation + abi.Fixed(endOfTimeMs-min(q.FromMs, endOfTimeMs)) + "~", Limit: q.scan()}
 	if q.ToMs > 0 {
