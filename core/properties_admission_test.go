@@ -13,7 +13,6 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// begin starts a request.
 func (m *model) begin(t *rapid.T) {
 	m.count++
 	k := rapid.SampledFrom(m.keys).Draw(t, "key")

@@ -10,7 +10,6 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// settle settles an exchange, in time or late.
 func (m *model) settle(t *rapid.T) {
 	x := m.pick(t, phaseReserved, phaseExpired)
 	s := keymeter.Settle{
@@ -208,7 +207,6 @@ func (m *model) jump(t *rapid.T) {
 	}
 }
 
-// fireAlarms fires the due alarms.
 func (m *model) fireAlarms() {
 	for _, k := range m.keys {
 		if m.fireAlarm(abi.ClassKeyMeter, k.name) {

@@ -109,7 +109,6 @@ func newModel(t *rapid.T) *model {
 	return m
 }
 
-// meterNames returns the names of all meters.
 func (m *model) meterNames() []string {
 	var names []string
 	for _, k := range m.keys {

@@ -145,7 +145,6 @@ func (s *sim) runToEnd(meters []string, onAlarm func(meter string)) {
 	panic("alarms keep firing")
 }
 
-// sleep advances both clocks.
 func (s *sim) sleep(ms uint64) { s.clockMs, s.realMs = s.clockMs+ms, s.realMs+ms }
 
 func (s *sim) admit(meter string, a keymeter.Admit) keymeter.AdmitReply {

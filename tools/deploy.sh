@@ -25,9 +25,9 @@ exists() {
     "Not signed in? Run npx wrangler login, or set CLOUDFLARE_API_TOKEN, and CLOUDFLARE_ACCOUNT_ID if there are several accounts."
 }
 
-# Prints the ID of the KV namespace that wrangler created for the gateway, if there is one. Wrangler reuses the
-# namespace of a gateway that is deployed. For a new gateway, it creates a namespace, but this fails if an interrupted
-# first deployment left one behind.
+# Prints the ID of the KV namespace that wrangler created for the gateway, if there is one. If the gateway is
+# deployed, wrangler reuses its namespace. For a new gateway, wrangler creates a namespace. This fails if an
+# interrupted first deployment left one behind.
 kv_namespace() {
   local all
   all=$(wrangler kv namespace list </dev/null) || fail 'nothing was deployed: wrangler could not list the KV namespaces (see above).'

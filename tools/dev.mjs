@@ -1,7 +1,7 @@
 // Implements `make dev`: runs both Workers locally, with a demo project whose keys survive restarts.
 //
-// .dev/keys.json is {"baseUrl","projectId","gatewayKey","projectKey","adminToken"}, and .dev/gateway-key is the gateway
-// key alone. Both exist from the moment that all of these work until the process stops. The Workers get their secrets
+// .dev/keys.json is {"baseUrl","projectId","gatewayKey","projectKey","adminToken"}, and .dev/gateway-key is the
+// gateway key alone. Both files exist once all of these work, until the process stops. The Workers get their secrets
 // through files that only this user can read.
 import { randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'

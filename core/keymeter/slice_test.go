@@ -132,7 +132,8 @@ func TestRecallTakesWhatReservationsReturn(t *testing.T) {
 	k.expectReserve(80, keymeter.Grant{}, admitted(80))
 }
 
-// TestRecallTakesWhatALeaseReturns checks the same for a lease.
+// TestRecallTakesWhatALeaseReturns checks that after an unconditional recall, closing an older lease leaves nothing
+// free.
 func TestRecallTakesWhatALeaseReturns(t *testing.T) {
 	k := lender(t, "lending", money.Dollar)
 	k.borrow(1)

@@ -343,8 +343,8 @@ func (e *Entry) Granted(now uint64, asked Asked, l *keymeter.Lease, windows []ke
 	if l.DurationMs > 0 {
 		e.endMs = max(e.endMs, asked.SentMs+l.DurationMs)
 	} else {
-		// An earlier reply that extends the lease may still arrive, but others may be using the lease's slots by
-		// then.
+		// An earlier reply that extends the lease may still arrive. Others may be using the lease's slots by then, so
+		// the lease must be closed.
 		e.endMs, e.closing, e.deniedMs = 0, true, e.lastMs
 	}
 	return true

@@ -110,7 +110,6 @@ func (s *violations) fields(f *abi.Fields) {
 
 func (s *violations) encode() []byte { return abi.EncodeFields(0, 64, s.fields) }
 
-// loadViolations decodes row "vs" once.
 func (c *call) loadViolations() (*violations, error) {
 	if c.v != nil {
 		return c.v, nil

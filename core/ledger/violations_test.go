@@ -164,7 +164,7 @@ func (b *harness) triage(rule string, to ledger.ViolationState) {
 	}
 }
 
-// TestViolationsAreKept400Days checks the deletion by age, by the next batch and by Prune.
+// TestViolationsAreKept400Days checks that old violations are deleted, both by the next batch and by Prune.
 func TestViolationsAreKept400Days(t *testing.T) {
 	const keep = ledger.KeepViolationDays * calendar.DayMs
 	for _, byBatch := range []bool{true, false} {

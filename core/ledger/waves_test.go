@@ -136,7 +136,7 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// TestOpen checks that Open decodes complete commands, but no truncated or other ones.
+// TestOpen checks that Open decodes complete commands and rejects truncated and other ones.
 func TestOpen(t *testing.T) {
 	grant := need("m", 1, 2, 3)
 	for _, c := range []interface{ Encode() []byte }{&grant, &ledger.Report{FirstDay: 1, Final: true}} {

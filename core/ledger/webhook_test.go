@@ -38,8 +38,8 @@ func readVector(t *testing.T, name string) vector {
 	return vector{}
 }
 
-// TestWebhookVector checks that the delivery that client libraries verify is byte for byte the one that a ledger
-// sends.
+// TestWebhookVector compares the delivery that client libraries verify with the delivery that a ledger sends, byte
+// for byte.
 func TestWebhookVector(t *testing.T) {
 	want := readVector(t, "webhooks/budget")
 	secret, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(want.Secrets[0], "whsec_"))

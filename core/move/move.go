@@ -32,9 +32,10 @@ type Page struct {
 	More bool
 }
 
-// Load is the command that writes rows, replacing those with the same keys. If Remove is not 0, the object must be
-// empty first. As long as it has rows, the command removes at most Remove of them and writes nothing. Loaded.Removed
-// then asks the caller to repeat the command. Last makes the object resume its scheduled work. The reply is a Loaded.
+// Load is the command that writes rows. It replaces rows with the same keys. If Remove is not 0, the object must be
+// empty first. If it has rows, the command removes at most Remove of them and writes nothing. Loaded.Removed then
+// asks the caller to repeat the command. If Last is set, the object resumes its scheduled work. The reply is a
+// Loaded.
 //
 // The object's own checks do not apply to these rows. The caller must have checked the rows, and that the object is
 // not in use.

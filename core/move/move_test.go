@@ -110,7 +110,7 @@ func TestPageBytes(t *testing.T) {
 	}
 }
 
-// TestRemove: for every class, a load that needs an empty object first removes all rows and then writes.
+// TestRemove: for every class, if a load needs an empty object, it first removes all rows and then writes.
 func TestRemove(t *testing.T) {
 	for _, class := range classes {
 		rows := object.Memory{Rows: map[string][]byte{}}
@@ -129,7 +129,8 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-// TestRepublish: projects that are loaded into a Directory are marked, so that it publishes their keys' records.
+// TestRepublish: projects that are loaded into a Directory are marked, so that the Directory publishes their keys'
+// records.
 func TestRepublish(t *testing.T) {
 	var rows object.Memory
 	load(t, abi.ClassDirectory, &rows, move.Load{Rows: []abi.Row{{Key: "d/k/p/1"}, {Key: "d/p/one"}, {Key: "d/p/two"}}})

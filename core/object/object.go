@@ -12,8 +12,8 @@ import (
 type Rows interface {
 	// Read returns the rows in a range, in the order of their keys.
 	Read(abi.Range) ([]abi.Row, error)
-	// Commit puts and deletes rows in one transaction, and sets the alarm if alarmMs is not 0 and earlier than
-	// the current alarm. If it fails, nothing has changed.
+	// Commit puts and deletes rows in one transaction. If alarmMs is not 0 and is earlier than the current alarm,
+	// Commit also sets the alarm. If it fails, nothing has changed.
 	Commit(puts []abi.Row, deletes []string, alarmMs uint64) error
 }
 

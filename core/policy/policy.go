@@ -1,5 +1,5 @@
-// Package policy resolves a model or tier name to its targets. It tells which of them a key and its project may use
-// and which have credentials. The exchange, GET /v1/models, the control plane and the dashboard share it.
+// Package policy resolves a model or tier name to its targets. It tells which targets a key and its project may use,
+// and which targets have credentials. The exchange, GET /v1/models, the control plane and the dashboard share it.
 package policy
 
 import (
@@ -36,9 +36,9 @@ type Target struct {
 // Usable reports whether a request may be sent to the target.
 func (t *Target) Usable() bool { return t.Allowed && t.Ready }
 
-// Targets returns the targets of a name. A tier has the targets of the project's route or, if the project has none
-// for it, of the catalog's route, in the route's order. A model's only target is itself. An unknown name has no
-// targets.
+// Targets returns the targets of a name. If the project has a route for the tier, these are that route's targets, in
+// its order. Otherwise, they are those of the catalog's route. A model's only target is itself. An unknown name has
+// no targets.
 func (v *View) Targets(name string) []Target {
 	s := Select(v.Config, v.Project, v.KeyID, name)
 	return v.SelectedTargets(&s, name)
@@ -106,8 +106,9 @@ func (v *View) modelUsable(m *config.Model) bool {
 		Registered(v.Config, v.Project, v.KeyID, m).Ruling != Refuses && (v.Development || v.ready(m.Provider, masterKeyOf(v.Project, m)))
 }
 
-// ready reports whether there are credentials for a provider. If the project's own key can no longer be decrypted
-// because its master key is gone, there are none. Falling back to the deployment's key would charge the deployment.
+// ready reports whether there are credentials for a provider. If the master key of the project's own key is gone,
+// that key can no longer be decrypted, and there are no credentials. Falling back to the deployment's key would
+// charge the deployment.
 func (v *View) ready(p *config.Provider, masterKeyID string) bool {
 	switch {
 	case masterKeyID != "":
@@ -120,7 +121,7 @@ func (v *View) ready(p *config.Provider, masterKeyID string) bool {
 
 // Knows reports whether a name is a model that is offered on one of the given APIs, or a suitable tier. The chat APIs
 // are translated to each other, so any tier is suitable for them. For other APIs, the tier's first model must be
-// offered on them.
+// offered on one of them.
 func Knows(cfg *config.Config, name string, api config.API) bool {
 	m := cfg.Model(name)
 	if t := cfg.Tier(name); t != nil {

@@ -47,8 +47,8 @@ func StateOf(word string) (s doc.RegistryState, ok bool) {
 // one key may use it. The policy may be nil.
 //
 // A retired or blocked model is refused regardless of the enforcement. Under Enforce, approved and deprecated models
-// are permitted, and restricted models are permitted for the keys that they list. Under EnforceWarn, the others pass
-// with a warning.
+// are permitted, and restricted models are permitted for the keys that they list. Under EnforceWarn, other models
+// pass with a warning.
 func Registered(cfg *config.Config, p *doc.Policy, keyID string, m *config.Model) (r Registration) {
 	if p == nil {
 		return r

@@ -1,5 +1,5 @@
-// Package sketch counts durations in bins that are fine enough for percentiles, which are accurate to within 3.2 %.
-// Sketches for the same or for different hours, keys and models can be merged without loss.
+// Package sketch counts durations in fine bins. Percentiles are accurate to within 3.2 %. Sketches of any hours, keys
+// and models can be merged without loss.
 package sketch
 
 import (

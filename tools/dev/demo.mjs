@@ -54,8 +54,8 @@ function works(key, projectId) {
 }
 
 /**
- * The ID of the last run's project if it still exists, or else of an active project named Demo, which is created if
- * needed.
+ * Returns the ID of the last run's project if it still exists. Otherwise, returns the ID of an active project named
+ * Demo, and creates the project if needed.
  */
 async function demoProject(admin, projectId) {
   const projects = (await admin.all('', 'projects')).filter(({ status }) => status === 'active')
@@ -68,7 +68,7 @@ async function demoProject(admin, projectId) {
 
 /**
  * Creates a key and returns its value. Inactive keys with the same name are deleted. Active keys with that name are
- * deleted only if the value of our key was lost. If we have our key, they belong to the user.
+ * deleted only if the value of our key was lost. If our key was not lost, they belong to the user.
  */
 async function newKey(admin, projectId, fields, remembered) {
   const path = `/${projectId}/keys`

@@ -83,8 +83,8 @@ export class Output {
   }
 
   /**
-   * Shows output from now on. Standard error receives all output held back so far, or only the Workers' warnings
-   * about their configuration, each once.
+   * Shows output from now on. Standard error receives either all output held back so far, or only the Workers'
+   * warnings about their configuration, each warning once.
    */
   show({ all = false } = {}) {
     this.#shown = true

@@ -115,7 +115,6 @@ func run(root string, folders []string, judges []suite, o options, out io.Writer
 	return hunt(builder{root, filepath.Join(root, "build", "mutants")}, all, mutants, judges, o, out)
 }
 
-// hunt compiles the suites, judges the mutants and reports the survivors.
 func hunt(b builder, all instrumented, mutants []mutant, judges []suite, o options, out io.Writer) error {
 	suites, err := prepare(b, all, judges, out)
 	if err != nil {

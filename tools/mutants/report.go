@@ -8,7 +8,6 @@ import (
 // wantedPercent is the percentage of mutants that the tests must kill. Moved boundaries are reported but not counted.
 const wantedPercent = 95
 
-// tally counts the mutants of a kind.
 type tally struct{ killed, timedOut, total int }
 
 func (t tally) String() string {

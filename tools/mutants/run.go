@@ -83,7 +83,6 @@ const (
 	timedOut
 )
 
-// try runs the tests with a mutant.
 func (s *suite) try(root string, m mutant) (end, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.timeout)
 	defer cancel()

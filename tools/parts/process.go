@@ -13,7 +13,6 @@ import (
 	"time"
 )
 
-// result is the result of a part.
 type result struct {
 	part *part
 	outcome
@@ -26,7 +25,6 @@ type result struct {
 // limit is the time after which a part is killed.
 const limit = 40 * time.Minute
 
-// do runs a part.
 func (r *runner) do(ctx context.Context, p *part) *result {
 	got := &result{part: p, log: filepath.Join(r.logs(), p.name+".log")}
 	begun := time.Now()

@@ -6,7 +6,6 @@ import (
 	"strings"
 )
 
-// pyTest is pytest.
 var pyTest = tool{
 	start: func(args []string, _ string) []string { return append([]string{"python3", "-m", "pytest"}, args...) },
 	read:  func(p *part, _ string) reader { return &pyReader{part: p} },

@@ -11,7 +11,6 @@ import (
 	"time"
 )
 
-// runner runs parts.
 type runner struct {
 	root  string
 	out   io.Writer

@@ -86,8 +86,8 @@ func race() []string {
 	return []string{"-race"}
 }
 
-// packages returns the main module's packages with tests, as arguments of the go command, except those in folders
-// that are separate parts.
+// packages returns the main module's packages with tests, as arguments of the go command. It omits the packages in
+// folders that are separate parts.
 func packages(paths []string, except ...string) (all []string) {
 	modules := []string{}
 	for _, file := range paths {

@@ -30,7 +30,6 @@ func (m measure) worse(stored ratchet) []place {
 	return slices.DeleteFunc(slices.Clone(m.places), func(p place) bool { return m.files[p.path] <= stored.Files[p.path] })
 }
 
-// measureAll measures the sources.
 func measureAll(files []repo.File) ([]measure, error) {
 	var code, tests []repo.File
 	for _, f := range files {
@@ -106,7 +105,6 @@ func length(name string, value int, places []place) measure {
 	return measure{name, value, places, nil}
 }
 
-// total sums the weights of the places.
 func total(name string, places []place, weight func(place) int) measure {
 	m := measure{name, 0, places, map[string]int{}}
 	for _, p := range places {

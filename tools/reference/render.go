@@ -27,7 +27,6 @@ Every error type also has the method ` + "`Error`" + `, and most have ` + "`Unwr
 // conventional lists methods that every reader knows.
 var conventional = []string{"Error", "Unwrap", "String", "GoString", "MarshalJSON"}
 
-// page is a reference that is being written.
 type page struct {
 	fset *token.FileSet
 	pkg  *doc.Package

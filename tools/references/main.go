@@ -81,7 +81,6 @@ func hasProse(file string) bool {
 	return path.Base(file) == "Makefile"
 }
 
-// reference is a mention and the file that contains it.
 type reference struct {
 	path string
 	mention

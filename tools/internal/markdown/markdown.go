@@ -47,8 +47,8 @@ type Heading struct {
 	Anchor string
 }
 
-// Headings returns the headings of a document. An anchor is the heading in lowercase with hyphens, and with a number
-// if it repeats.
+// Headings returns the headings of a document. An anchor is the heading in lowercase with hyphens. If it repeats, a
+// number is added.
 func Headings(text string) []Heading {
 	var found []Heading
 	times := map[string]int{}

@@ -41,7 +41,7 @@ func Paths(root string) ([]string, error) {
 	return slices.Compact(paths), nil
 }
 
-// Read reads the files whose paths the function wanted accepts.
+// Read reads the files whose paths are accepted by wanted.
 func Read(root string, paths []string, wanted func(path string) bool) ([]File, error) {
 	var files []File
 	for _, path := range paths {
