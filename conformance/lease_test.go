@@ -59,7 +59,7 @@ type storm struct {
 var members = [2]string{`"model":"gpt-5.4","max_tokens":100`, `"model":"gpt-5.4","max_tokens":100,"stream":true`}
 
 // rage makes callers send requests with a key. Each caller sends its next request after the response to the last one.
-// Together they send no more than most requests.
+// most is the maximum number of requests of all callers together.
 func (c *fixture) rage(key string, callers, most int) *storm {
 	s := &storm{c: c, count: map[int]int{}, begun: map[int][]time.Time{}}
 	for range callers {
@@ -164,8 +164,8 @@ func TestDeactivationUnderLoad(t *testing.T) {
 }
 
 // TestHotKeyNeedsFewCalls counts the object calls of a hot key. Their number depends more on the elapsed time than on
-// the requests, because a lease is reported and renewed at intervals. Without leases, each request would make two
-// calls.
+// the number of requests, because a lease is reported and renewed at intervals. Without leases, each request would
+// make two calls.
 func TestHotKeyNeedsFewCalls(t *testing.T) {
 	leaseHosts(t, func(t *testing.T, c *fixture) {
 		c.do("project site plan=unlimited budget=1000", "key live site", "stats reset")

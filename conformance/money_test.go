@@ -131,7 +131,8 @@ func TestBurstsFillTheBudget(t *testing.T) {
 	}
 }
 
-// TestBurstOverKeys sends such a burst with ten keys of a project, which recall slices from each other.
+// TestBurstOverKeys sends a burst of non-streaming requests with ten keys of a project. The keys recall slices from
+// each other.
 func TestBurstOverKeys(t *testing.T) {
 	t.Parallel()
 	upstream := NewUpstream()

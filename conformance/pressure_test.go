@@ -14,7 +14,7 @@ import (
 )
 
 // TestParallelFailures checks that all concurrent failures are counted. A circuit opens after exactly the configured
-// number.
+// number of failures.
 func TestParallelFailures(t *testing.T) {
 	upstream := NewUpstream()
 	defer upstream.Close()
@@ -204,8 +204,8 @@ func TestValidTokensPassDuringLockout(t *testing.T) {
 	}
 }
 
-// TestMissingFinalUsageIsEstimated checks that the usage at the start of an Anthropic stream, which counts almost no
-// output tokens, is not booked as final if no later usage follows.
+// TestMissingFinalUsageIsEstimated checks an Anthropic stream whose usage at the start counts almost no output
+// tokens. If no later usage follows, that usage is not booked as final.
 func TestMissingFinalUsageIsEstimated(t *testing.T) {
 	t.Parallel()
 	c, l := newProxyFixture(t)

@@ -124,8 +124,8 @@ func saveStoredFiles(name string) func(*testing.T, string) {
 	}
 }
 
-// settleDatabase moves the write-ahead log of an SQLite database into the database. The entries of workerd's KV then
-// never expire, because it measures their age with the machine's clock.
+// settleDatabase moves the write-ahead log of an SQLite database into the database. It also removes the expiration of
+// entries in workerd's KV, because workerd measures their age with the machine's clock.
 func settleDatabase(path string) error {
 	if !strings.HasSuffix(path, ".sqlite") && !strings.HasSuffix(path, ".db") {
 		return nil

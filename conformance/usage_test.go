@@ -62,8 +62,8 @@ func deploymentBehind(upstream *Upstream, url string) map[string]string {
 	return env
 }
 
-// wireFormat is a provider format: a request that reaches it, and the fields of its usage. %s makes each prompt
-// unique, so that no response is cached.
+// wireFormat describes a provider format: a request that reaches it, and the format's usage fields. %s makes each
+// prompt unique, so that no response is cached.
 type wireFormat struct {
 	name, path, body   string
 	prompt, completion string // usage members

@@ -41,7 +41,7 @@ type flow struct {
 	meter string
 	admit keymeter.Admit
 	grant *ledger.Grant // the next call to the Ledger; nil: call the meter
-	flush []string      // meters to recall budget from before that call
+	flush []string      // meters from which to recall budget before that call
 	done  bool
 	reply keymeter.AdmitReply // of the last admit call
 	calls int

@@ -154,8 +154,8 @@ func TestStaleGrantRequestGetsNoSlice(t *testing.T) {
 	s.expect("meter0", stale, keymeter.Admitted)
 }
 
-// TestExpiredReservationRowsAreDeleted: the row of an expired reservation is deleted after a day, even if the
-// alarm that wrote it also had usage to report and the key is not used again.
+// TestExpiredReservationRowsAreDeleted: the row of an expired reservation is deleted after a day. The key is not used
+// again, and the alarm that wrote the row also had usage to report.
 func TestExpiredReservationRowsAreDeleted(t *testing.T) {
 	s := newFixture(t, "wide")
 	s.mustAdmit("meter0", keymeter.ModeReserve, money.Cent)
@@ -184,8 +184,8 @@ func TestClosedBatchDoesNotHideANewGrant(t *testing.T) {
 	}
 }
 
-// TestConcurrentReports: a second report arrives while the first one's flush is in progress. Its figures must
-// include what the first one is still fetching.
+// TestConcurrentReports: a second report arrives while the first one's flush is in progress. Its figures must include
+// the usage that the first report is still fetching.
 func TestConcurrentReports(t *testing.T) {
 	s := newFixture(t, "wide")
 	s.settle("meter0", s.mustAdmit("meter0", keymeter.ModeReserve, money.Cent), money.Cent)

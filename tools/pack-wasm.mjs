@@ -1,6 +1,6 @@
 // Usage: pack-wasm.mjs FILE. Rewrites the data of a module linked by Go.
 //
-// Go's linker leaves out every run of zeros and starts a new data segment after it, which results in tens of
+// Go's linker leaves out every run of zeros and starts a new data segment after it. A module therefore has tens of
 // thousands of segments. Their addresses do not compress, but zeros do. Segments with a short gap between them are
 // therefore merged, including the zeros. Memory is zero before the segments are copied, so the module's initial
 // memory stays the same. Format: https://webassembly.github.io/spec/core/binary/modules.html

@@ -1,7 +1,7 @@
 //go:build tinygo
 
-// Command governor measures the Governor's scan against SHA-256. As a WebAssembly module, it exports both for the
-// benchmark to call. Natively, it prints the times.
+// Command governor compares the speed of the Governor's scan with that of SHA-256. As a WebAssembly module, it
+// exports both for the benchmark to call. Natively, it prints the times.
 package main
 
 import (

@@ -11,8 +11,8 @@ import { serve } from './workerd.mjs'
 const MOST_KEYS = 64
 
 /**
- * Runs rounds of load against one Worker. name is part of the prompts. keys, by default the project's, are used in
- * turn.
+ * Runs rounds of load against one Worker. name is part of the prompts. The keys are used in turn. By default, they
+ * are the project's.
  */
 export class Contender {
   constructor(tally, side, socket, name, options = {}) {

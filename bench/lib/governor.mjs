@@ -1,5 +1,5 @@
-// The Governor's scan of a text with all default rules, compared to SHA-256 of the same bytes, both in the
-// WebAssembly module in Node's V8 and natively.
+// The Governor's scan of a text with all default rules, compared to SHA-256 of the same bytes. Both run natively, and
+// in the WebAssembly module in Node's V8.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { QUICK } from './options.mjs'

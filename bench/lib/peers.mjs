@@ -1,5 +1,5 @@
-// Other gateways in front of the same upstream, with the same body: PEERS=1. Portkey's gateway runs under Node, as it
-// ships, while Postern runs in workerd. These are two different runtimes.
+// Other gateways in front of the same upstream, with the same body. PEERS=1 adds them. Portkey's gateway runs under
+// Node, as it ships, while Postern runs in workerd. These are two different runtimes.
 import { gatewayConfig, plant } from './gateway.mjs'
 import { CONNECTIONS, interleave, load, median } from './load.mjs'
 import { ROUNDS, SECONDS, WARM_SECONDS } from './options.mjs'

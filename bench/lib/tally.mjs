@@ -66,7 +66,7 @@ export class Tally {
   }
 
   /**
-   * Makes sure that mode "same" gets hits, and returns one: its body, and its headers except those specific to one
+   * Makes sure that mode "same" gets hits. Returns the body of a hit, and its headers except those specific to one
    * request.
    */
   async prime(project) {

@@ -1,7 +1,7 @@
-// Command upstream is the benchmark's provider. It responds to every chat completion with the same text (after a
-// pause if the prompt begins with "slow") or with a stream of 500 chunks: one per millisecond if the prompt begins
-// with "paced", otherwise as fast as possible. It prints its port. GET /count returns the number of completions
-// requested.
+// Command upstream is the benchmark's provider. It responds to every chat completion with the same text or with a
+// stream of 500 chunks. If the prompt begins with "slow", there is a pause before the text. If the prompt begins with
+// "paced", the stream has one chunk per millisecond. Otherwise, the chunks are sent as fast as possible. It prints
+// its port. GET /count returns the number of completions requested.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// The minimal proxy with a lookup in the data center's cache before the fetch, and a store after it that does not
-// delay the response. This is the cost of a cache without hits, because every request has its own key.
+// The minimal proxy with a lookup in the data center's cache before the fetch, and a store after the fetch. The store
+// does not delay the response. This is the cost of a cache without hits, because every request has its own key.
 import proxy from './proxy.js'
 
 export default {

@@ -1,6 +1,6 @@
-// The minimal proxy with a call to the key's object before the fetch, and another after the response, which does not
-// delay it. This is the minimum cost of a metering gateway. Each object has its own database, so the number of keys
-// matters: concurrent writes of one key share a commit.
+// The minimal proxy with a call to the key's object before the fetch, and another after the response. The second call
+// does not delay the response. This is the minimum cost of a metering gateway. Each object has its own database, so
+// the number of keys matters: concurrent writes of one key share a commit.
 import proxy from './proxy.js'
 
 export { Row } from './row.js'

@@ -12,7 +12,7 @@ func TestTruncatedMessagesAreRejected(t *testing.T) {
 		data, _ := hex.DecodeString(v.Hex)
 		decode := decoders[v.Type]
 		for n := range data {
-			// Long padding is cut off near its edges and at some points in between.
+			// A message with long padding is cut only near its ends, and at some points in between.
 			if n > 600 && n < len(data)-600 && n%97 != 0 {
 				continue
 			}

@@ -22,7 +22,7 @@ type Request struct {
 	Ordered   bool   // a Ledger had nothing left
 }
 
-// Shortfall is a level with too little budget for a request, and what to ask of the level's Ledger.
+// Shortfall is a level with too little budget for a request, with the amounts to request from its Ledger.
 type Shortfall struct {
 	Level     int
 	Period    calendar.Period

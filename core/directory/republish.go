@@ -60,7 +60,7 @@ func republish(in *abi.ObjectInput) (abi.ObjectOutput, error) {
 	return out, nil
 }
 
-// decodeRepublishPage returns the project, the keys on the page, and the last of them if there may be more. It skips
+// decodeRepublishPage returns the project, the keys on the page, and the last key if there may be more keys. It skips
 // malformed documents so that they do not block the other keys.
 func decodeRepublishPage(rows []abi.Row) (p *Project, keys []Key, last string) {
 	p = &Project{}

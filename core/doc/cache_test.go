@@ -25,7 +25,7 @@ func TestCacheOfRecords(t *testing.T) {
 	}
 }
 
-// Documents in the last format without a scope end before it. Their responses are cached unless the TTL is 0.
+// In the last format without a scope, documents end before the scope. Their responses are cached unless the TTL is 0.
 func TestDocumentsWithoutScope(t *testing.T) {
 	for ttl, want := range map[uint64]doc.CacheScope{0: doc.CacheOff, 1: doc.CacheColo, 59: doc.CacheColo, 3600: doc.CacheColo} {
 		p := doc.Project{ID: "p", CacheTTLSeconds: ttl, Cache: doc.CacheGlobal}

@@ -15,7 +15,7 @@ type Group struct {
 	BudgetPico int64  // per budget period
 	Cycle      calendar.Cycle
 	Epoch      uint64 // how often the cycle was changed
-	Soft       bool   // the budget counts and alerts, and stops nothing
+	Soft       bool   // the budget counts and sends alerts, but does not stop requests
 	Alerts     Alerts
 	CreatedMs  uint64
 	Revision   uint64 // counts changes

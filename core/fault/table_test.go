@@ -31,8 +31,8 @@ func TestRowsAreComplete(t *testing.T) {
 	}
 }
 
-// retriedStatus reports whether clients such as the SDKs of OpenAI, Anthropic and Postern repeat a request after a
-// status if no header advises them.
+// retriedStatus reports whether clients repeat a request after a status if no header advises them. Examples of
+// clients are the SDKs of OpenAI, Anthropic and Postern.
 func retriedStatus(status uint64) bool {
 	return status == 408 || status == 409 || status == 429 || status >= 500
 }

@@ -1,7 +1,7 @@
 // Package jsontext validates untrusted JSON before gjson reads it, and writes JSON.
 //
 // gjson's validator accepts invalid UTF-8 and recurses without limit. For duplicate keys, gjson returns the first
-// value and other parsers return the last, so a provider could see a different value from the one that Postern
+// value and other parsers return the last. A provider could therefore see a different value from the one that Postern
 // checked. Check rejects all of this in one pass without recursion.
 package jsontext
 

@@ -173,7 +173,7 @@ func (c *call) extend(e *Extend) AdmitReply {
 	return reply
 }
 
-// request returns what an admission asks of the slices.
+// request returns the reservation that an admission asks for.
 func (m *meter) request(a *Admit) *budget.Request {
 	return &budget.Request{
 		ID: a.RequestID, WantPico: a.AmountPico, LeastPico: minAmount(a.LeastPico, a.AmountPico), Final: m.final(a.Final, &a.Tree),

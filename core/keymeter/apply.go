@@ -208,7 +208,7 @@ func (p *Put) apply(c *call) {
 	c.out.Reply = reply.Encode()
 }
 
-// contradictedMs returns the time until the last lease that began under an older record ends.
+// contradictedMs returns the time until all leases that began under an older record have ended.
 func (m *meter) contradictedMs(now uint64) (ms uint64) {
 	for i := range m.leases {
 		if l := &m.leases[i]; l.version < m.record.Version && !l.ended {
@@ -350,7 +350,7 @@ const debtDelayMs = 500
 
 // balance reports the state of the slice to the Ledger when a request or lease that began at admittedMs ends. A debt
 // is reported early, so that other keys do not spend the amount again. Requests admitted before the last
-// unconditional recall were granted under a budget that may be lower now, so the rest of their reservations is
+// unconditional recall were granted under a budget that may be lower now. The rest of their reservations is therefore
 // returned.
 func (m *meter) balance(admittedMs uint64) {
 	switch s := m.slice(); {

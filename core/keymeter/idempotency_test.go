@@ -99,8 +99,8 @@ func TestIdempotencyOfADeadExchangeWithoutAReservation(t *testing.T) {
 	}
 }
 
-// TestIdempotencyWithoutAResponse checks that a failed request can be retried at once, and that a request whose
-// response was too large to store does not run again.
+// TestIdempotencyWithoutAResponse checks that a failed request can be retried at once. A request whose response was
+// too large to store must not run again.
 func TestIdempotencyWithoutAResponse(t *testing.T) {
 	k := newKey(t, record("wide"))
 	k.admitIdempotent("req_1", "body")
@@ -162,7 +162,8 @@ func TestUnknownOutcomeEnds(t *testing.T) {
 	k.expectIdempotent("without the alarm", "req_2", "body", keymeter.Admitted)
 }
 
-// TestLateFailure checks that an exchange that was presumed dead and settles without a response frees the idempotency key.
+// TestLateFailure checks an exchange that was presumed dead. If it settles without a response, it frees the
+// idempotency key.
 func TestLateFailure(t *testing.T) {
 	k := newKey(t, record("wide"))
 	k.admitIdempotent("req_1", "body")
@@ -171,8 +172,8 @@ func TestLateFailure(t *testing.T) {
 	k.expectIdempotent("after the late failure", "req_2", "body", keymeter.Admitted)
 }
 
-// TestRerun checks that a request with Rerun runs once if the outcome of the first one is unknown, and that each is
-// charged its own cost, once.
+// TestRerun checks that a request with Rerun runs once if the outcome of the first request is unknown. Each of the
+// two requests is charged its own cost, once.
 func TestRerun(t *testing.T) {
 	k := newKey(t, record("wide"))
 	k.rerun("a new key", "req_1", "body", keymeter.Admitted) // nothing to rerun, so the field has no effect

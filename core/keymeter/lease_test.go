@@ -67,7 +67,8 @@ func (k *key) open() uint64 {
 	return reply.Open
 }
 
-// TestReportCountsOnce checks that a report is booked once, however often it arrives, even after a later one.
+// TestReportCountsOnce checks that a report is booked once, however often it arrives. A repeat may arrive after a
+// later report.
 func TestReportCountsOnce(t *testing.T) {
 	k := lender(t, "lending", money.Dollar)
 	k.borrow(1)

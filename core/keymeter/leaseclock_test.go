@@ -61,8 +61,8 @@ func TestChangesWaitForLeases(t *testing.T) {
 	}
 }
 
-// TestClockGoesBack checks that a clock that goes back does not extend a lease by more than its duration, and that
-// nothing is admitted twice.
+// TestClockGoesBack checks that if the clock goes back, a lease is extended by at most its duration, and nothing is
+// admitted twice.
 func TestClockGoesBack(t *testing.T) {
 	for _, back := range []uint64{1000, calendar.DayMs} {
 		k := lender(t, "lending-by-second", money.Dollar)
@@ -94,8 +94,8 @@ func withVersion(r doc.Record, version uint64) doc.Record {
 	return r
 }
 
-// TestClockGoesBackWhileResting checks that a meter that stops lending for five seconds does not rest any longer if
-// the clock goes back.
+// TestClockGoesBackWhileResting checks a meter that stops lending for five seconds. If the clock goes back, the meter
+// does not rest any longer.
 func TestClockGoesBackWhileResting(t *testing.T) {
 	k := lender(t, "lending", 100_000)
 	k.borrow(1)
@@ -108,8 +108,8 @@ func TestClockGoesBackWhileResting(t *testing.T) {
 	}
 }
 
-// TestClockGoesForward checks that a lease ends and is booked if the clock jumps past its end, and that its requests
-// replace the booking when the isolate reports them.
+// TestClockGoesForward checks that a lease ends and is booked if the clock jumps past its end. When the isolate
+// reports the lease's requests, they replace the booking.
 func TestClockGoesForward(t *testing.T) {
 	k := lender(t, "lending", money.Dollar)
 	k.borrow(1)

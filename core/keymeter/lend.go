@@ -128,8 +128,8 @@ const (
 	// minLeaseRequests and minLeaseSlots are the sizes of the smallest useful lease.
 	minLeaseRequests = 8
 	minLeaseSlots    = 4
-	// lendAmounts is the number of reservations that a lease covers. Each has the size of the requesting request's
-	// reservation. minLendAmounts is the smallest useful number.
+	// lendAmounts is the number of reservations that a lease covers. Each has the size of the reservation of the
+	// request that asks for the lease. minLendAmounts is the smallest useful number.
 	lendAmounts    = 128
 	minLendAmounts = 4
 	// lendDivisor limits the lent part of a window to a tenth at a time.

@@ -162,8 +162,8 @@ func TestMeterAsksBeforeItLends(t *testing.T) {
 	}
 }
 
-// TestLeaseClosedBeforeItIsAskedFor checks that an Admit that arrives after its lease was closed does not create the
-// lease, because nobody would use it.
+// TestLeaseClosedBeforeItIsAskedFor checks an Admit that arrives after its lease was closed. The Admit does not
+// create the lease, because nobody would use it.
 func TestLeaseClosedBeforeItIsAskedFor(t *testing.T) {
 	k := lender(t, "lending", money.Dollar)
 	k.report(keymeter.Report{LeaseID: 1, Seq: 1, Close: true})
@@ -172,8 +172,8 @@ func TestLeaseClosedBeforeItIsAskedFor(t *testing.T) {
 	k.expectUsage("afterwards", keymeter.Unreported, 0, 0, 0)
 }
 
-// TestRepeatOnAnInactiveKey checks that the isolate can return the reservation and the lease of a request whose first
-// reply was lost, even though the key was deactivated or removed.
+// TestRepeatOnAnInactiveKey checks a request whose first reply was lost and whose key was then deactivated or
+// removed. The isolate can still return the reservation and the lease of the request.
 func TestRepeatOnAnInactiveKey(t *testing.T) {
 	for status, verdict := range map[doc.Status]keymeter.Verdict{doc.Inactive: keymeter.Inactive, doc.Removed: keymeter.Unknown} {
 		k := lender(t, "lending", money.Dollar)
@@ -309,8 +309,8 @@ func TestNoLeaseUnderAnotherRecord(t *testing.T) {
 	}
 }
 
-// TestShortKeyRests checks that a key stops lending for five seconds after its slice was too small or was recalled,
-// and says when lent budget may be free again.
+// TestShortKeyRests checks that a key stops lending for five seconds after its slice was too small or was recalled.
+// The reply says when lent budget may be free again.
 func TestShortKeyRests(t *testing.T) {
 	const lentMs = heldMs + 250
 	for name, ask := range map[string]func(*key) uint64{

@@ -74,7 +74,7 @@ func (m *meter) level() *budget.Level { return m.chain.Project() }
 // slice returns the part of the project's budget that the meter holds.
 func (m *meter) slice() *budget.Slice { return &m.level().Slice }
 
-// rowGrowth is the room left for what a command adds to the row. Most commands add less.
+// rowGrowth is the room left for a command's additions to the row. Most commands add less.
 const rowGrowth = 512
 
 func (m *meter) encode() []byte {
@@ -298,9 +298,9 @@ func (m *meter) countAdmission(limits config.Limits) {
 	m.ticks = addTick(m.ticks, tick{m.lastMs, 1})
 }
 
-// maxAdmittedHashes is how many admissions without an open reservation a meter remembers, to recognize repeats. Such
-// requests reserved nothing or are already settled. A few are enough, because a host repeats a call immediately if
-// its reply is lost.
+// maxAdmittedHashes is the number of admissions without an open reservation that a meter remembers, to recognize
+// repeats. Such requests reserved nothing or are already settled. A few are enough, because a host repeats a call
+// immediately if its reply is lost.
 const maxAdmittedHashes = 32
 
 // rememberAdmission remembers an admission, so that a repeat does not count twice.
@@ -330,8 +330,8 @@ func hashID(requestID string) uint64 {
 	return h
 }
 
-// maxRecent is how many of the newest requests a batch lists individually. They also carry the durations of the
-// others.
+// maxRecent is the number of newest requests that a batch lists individually. These requests also carry the durations
+// of the others.
 const maxRecent = 32
 
 func (m *meter) addRecent(q ledger.Request) {

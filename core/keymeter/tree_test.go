@@ -153,7 +153,8 @@ func (w *tree) admit(k *key, a keymeter.Admit) (pico money.Pico, spent string) {
 	return 0, ""
 }
 
-// askAll asks for everything that a reply lacks. none is true if only one Ledger was called, and it has nothing left.
+// askAll asks for everything that a reply lacks. none is true if only one Ledger was called and that Ledger has
+// nothing left.
 func (w *tree) askAll(k *key, reply *keymeter.AdmitReply) (grants []keymeter.LevelGrant, none bool, spent string) {
 	w.Helper()
 	switch {

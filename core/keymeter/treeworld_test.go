@@ -179,7 +179,7 @@ func (f *forest) grow(e *entry) {
 	}
 }
 
-// expire moves expired requests to the books, at what they had reserved.
+// expire moves expired requests to the books. Their cost is their reservation.
 func (f *forest) expire() {
 	f.open = slices.DeleteFunc(f.open, func(e entry) bool {
 		expired := e.admitted+60_000 <= f.now
@@ -190,8 +190,8 @@ func (f *forest) expire() {
 	})
 }
 
-// check compares the meters with the books. No budget may be exceeded, and each slice must have reserved what its
-// open requests reserve.
+// check compares the meters with the books. No budget may be exceeded. The reserved amount of each slice must be the
+// sum of its open requests' reservations.
 func (f *forest) check() {
 	for name, budget := range f.budgets {
 		if used := f.used(name); used > budget {

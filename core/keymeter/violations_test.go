@@ -273,8 +273,8 @@ func TestFloodAtTheEndOfAMinute(t *testing.T) {
 	}
 }
 
-// TestViolationsWhenTheClockGoesBack checks that violations get the latest time seen, so that a minute has one row
-// per rule and the list is in the order of the violations.
+// TestViolationsWhenTheClockGoesBack checks that violations get the latest time seen. A minute then has one row per
+// rule, and the list is in the order of the violations.
 func TestViolationsWhenTheClockGoesBack(t *testing.T) {
 	r := newReporter(t, "wide")
 	for i, at := range []uint64{start, start + calendar.HourMs, start + 1000, start + calendar.HourMs - 1, start + calendar.HourMs + 30_000, start + calendar.HourMs + minuteMs} {

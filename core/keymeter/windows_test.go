@@ -244,8 +244,8 @@ func TestFreeRequestDoesNotAskForDebt(t *testing.T) {
 	k.expectReserve(1, keymeter.Grant{}, short(november, 2, 100, 901, 901))
 }
 
-// TestHitNeedsASlice checks that a hit is admitted only with a grant, perhaps of 0, so that the Ledger knows that the key
-// is in use.
+// TestHitNeedsASlice checks that a hit is admitted only with a grant, perhaps of 0. Through the grant, the Ledger
+// knows that the key is in use.
 func TestHitNeedsASlice(t *testing.T) {
 	k := newKey(t, record("wide"))
 	hit := keymeter.Admit{Mode: keymeter.ModeHit}

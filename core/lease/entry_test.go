@@ -86,7 +86,8 @@ func summary(r *keymeter.Report) string {
 	return strings.Join(text, " ")
 }
 
-// TestTake checks what a lease admits: within its time, its version, its admissions, its budget and its slots.
+// TestTake checks that a lease admits only within its time, its admissions, its budget and its slots, and only with
+// its version.
 func TestTake(t *testing.T) {
 	for _, c := range []struct {
 		name    string

@@ -48,8 +48,8 @@ func TestReports(t *testing.T) {
 	}
 }
 
-// TestRepeatedReport checks that a report without a confirmation is repeated unchanged, except for its time, and that
-// new requests wait for the next report.
+// TestRepeatedReport checks that an unconfirmed report is repeated unchanged, except for its time. New requests wait
+// for the next report.
 func TestRepeatedReport(t *testing.T) {
 	e := granted(t, lent)
 	take(e, start+40, "a", 100)
@@ -195,8 +195,8 @@ func TestClockGoesBack(t *testing.T) {
 	}
 }
 
-// TestKeeper checks who keeps an entry: first the exchange that asked for the lease, then another one if the keeper
-// is a second and a half late, and none if there is nothing left to keep.
+// TestKeeper checks who keeps an entry. The first keeper is the exchange that asked for the lease. If that keeper is
+// a second and a half late, another exchange keeps the entry. If nothing is left to keep, there is no keeper.
 func TestKeeper(t *testing.T) {
 	e := &lease.Entry{}
 	if e.Keep(start, 1) || e.Wake(start, 1) != lease.Leave {

@@ -145,7 +145,7 @@ func (e *Entry) Wake(now, exchange uint64) Duty {
 	return Send
 }
 
-// maxNaps is the number of intervals after which an unconfirmed report is sent again, because the exchange that sent
+// maxNaps is the number of intervals after which an unconfirmed report is sent again. By then, the exchange that sent
 // it must have died.
 const maxNaps = 10
 

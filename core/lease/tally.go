@@ -56,8 +56,8 @@ func (t *tally) held() bool { return len(t.counts)+len(t.flight) > 0 }
 // size returns the approximate size of the encoded tally.
 func (t *tally) size() int { return int(t.bytes) + 64*(len(t.counts)+len(t.records)) + len(t.flight) }
 
-// Count counts a request that was not served. r is nil if the request has no record. random becomes the source of the
-// entry's tallies, if they have none yet.
+// Count counts a request that was not served. r is nil if the request has no record. If the entry's tallies have no
+// source yet, random becomes their source.
 func (e *Entry) Count(now, random uint64, c *ledger.EndCount, r *ledger.Record) {
 	e.tick(now)
 	t := &e.tally

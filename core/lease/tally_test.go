@@ -30,7 +30,7 @@ func tallyOf(t *testing.T, e *lease.Entry, now uint64, closing bool) (tally ledg
 	return tally
 }
 
-// TestTallyIsSentEveryFiveSeconds checks when a tally is sent, that it is repeated until the Ledger has it, and that later
+// TestTallyIsSentEveryFiveSeconds checks when a tally is sent. It is repeated until the Ledger has it, and later
 // counts wait for the next one.
 func TestTallyIsSentEveryFiveSeconds(t *testing.T) {
 	e := &lease.Entry{}
@@ -100,8 +100,8 @@ func TestShutdownSendsTheTally(t *testing.T) {
 	}
 }
 
-// TestRecordsAreBounded checks that a minute has at most twenty records of refusals, that every failure has a record
-// while there is room, and that a tally with enough records is sent early.
+// TestRecordsAreBounded checks that a minute has at most twenty records of refusals. Every failure has a record while
+// there is room. A tally with enough records is sent early.
 func TestRecordsAreBounded(t *testing.T) {
 	e := &lease.Entry{}
 	for i := range 500 {

@@ -53,8 +53,8 @@ func (c *call) alerts() (a alerts, err error) {
 	return a, err
 }
 
-// setAlerts sets the endpoint. If the URL changes, it drops the pending alerts and forgets which alerts were sent, so
-// that the new endpoint receives alerts for all thresholds that have been reached.
+// setAlerts sets the endpoint. If the URL changes, it drops the pending alerts and forgets which alerts were sent.
+// The new endpoint then receives alerts for all thresholds that have been reached.
 func (c *call) setAlerts(to doc.Alerts) error {
 	a, err := c.alerts()
 	if err != nil || a.endpoint.URL == to.URL && string(a.endpoint.Secret) == string(to.Secret) {

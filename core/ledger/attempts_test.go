@@ -59,8 +59,8 @@ func TestAttemptRows(t *testing.T) {
 	b.expectGroups(ledger.Query{FirstDay: today, EndDay: today + 1, By: ledger.ByModel}, ledger.Group{Usage: want})
 }
 
-// TestExtras checks that figures are written only if needed, that every combination of them can be read back, and
-// that a section without figures is refused.
+// TestExtras checks that figures are written only if needed, and that every combination of them can be read back. A
+// section without figures is refused.
 func TestExtras(t *testing.T) {
 	cached := ledger.Usage{PromptCache: ledger.PromptCache{Read: 80, SavedPico: money.Cent}}
 	failed := ledger.Usage{Attempts: ledger.Attempts{Rescued: 1}}

@@ -121,7 +121,7 @@ type GrantReply struct {
 	HeldPico  []int64  // by index in Recall: the meter's total grant
 	Next      string
 	// BudgetPico and SpentPico are the budget of Period and the reported spending. They are valid only if Told is
-	// set, which means that the Grant was denied and that the object's version reports them.
+	// set. Told means that the Grant was denied and that the object's version reports them.
 	Told       bool
 	BudgetPico int64
 	SpentPico  int64

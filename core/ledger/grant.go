@@ -136,7 +136,8 @@ const scarceDivisor = 8
 
 // raise returns the amount by which a meter's slice is raised. ok is false if other slices must be recalled first.
 // The amount is 0 for a Grant of an old epoch. It is also 0 if the room is too small and the Grant does not reflect
-// an earlier grant, whose reply may be lost. The reply then repeats that grant before the meter is rejected.
+// an earlier grant. The reply with the earlier grant may be lost, so that grant is repeated before the meter is
+// rejected.
 func (c *call) raise(g *Grant, m *meter) (pico int64, ok bool) {
 	room, inFlight := c.room(m), m.granted-g.held(m)
 	switch {

@@ -80,8 +80,8 @@ func TestSlackNeedsRoom(t *testing.T) {
 	}
 }
 
-// TestEpochs checks that the Ledger adopts the slice that a meter reports in a new epoch, and ignores Grants and batches
-// of older epochs.
+// TestEpochs checks that the Ledger adopts the slice that a meter reports in a new epoch. It ignores Grants and
+// batches of older epochs.
 func TestEpochs(t *testing.T) {
 	b := newHarness(t)
 	b.put(10, month(), hook)

@@ -51,8 +51,8 @@ func (c *call) mayHaveUsage(m *meter) bool {
 	return m.period >= c.oldestOpenPeriod() || m.period.Epoch() < c.b.period.Epoch()
 }
 
-// oldestOpenPeriod returns the oldest period that may have unreported usage: the previous period until
-// rolloverGraceMs after its end, and the current one after that.
+// oldestOpenPeriod returns the oldest period that may have unreported usage. That is the previous period until
+// rolloverGraceMs after its end, and then the current period.
 func (c *call) oldestOpenPeriod() calendar.Period {
 	first, _ := c.b.period.Bounds()
 	if c.in.NowMs < first*calendar.DayMs+rolloverGraceMs {

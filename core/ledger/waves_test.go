@@ -65,8 +65,8 @@ func TestWavesAreBounded(t *testing.T) {
 	}
 }
 
-// TestMetersToFlush checks that meters with a slice of the previous period are flushed during the first hour of a
-// period, and that meters with a slice of an earlier cycle are flushed until they are closed.
+// TestMetersToFlush checks which meters are flushed. Meters with a slice of the previous period are flushed during
+// the first hour of a period. Meters with a slice of an earlier cycle are flushed until they are closed.
 func TestMetersToFlush(t *testing.T) {
 	const december = (today + 10) * calendar.DayMs
 	b := newHarness(t)
@@ -104,8 +104,8 @@ func TestModelsOfAReport(t *testing.T) {
 	})
 }
 
-// TestPutKeepsThePeriod checks that a Put with the same cycle keeps the grants, and that a late Put from an earlier
-// month does not return the budget to that month.
+// TestPutKeepsThePeriod checks that a Put with the same cycle keeps the grants. A late Put from an earlier month does
+// not return the budget to that month.
 func TestPutKeepsThePeriod(t *testing.T) {
 	b := newHarness(t)
 	b.put(10, month(), hook)

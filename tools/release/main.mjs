@@ -144,9 +144,9 @@ function release({ version, epoch }) {
 }
 
 /**
- * Builds the commit again in a clone and compares the checksums. The clone shares the tools, which are pinned, but
- * not Go's cache, which would return the results of the first build. npm's packages are copied, because esbuild also
- * names files by their paths and follows links.
+ * Builds the commit again in a clone and compares the checksums. The clone shares the tools, which are pinned. It
+ * does not share Go's cache, because the cache would return the results of the first build. npm's packages are
+ * copied, because esbuild also names files by their paths and follows links.
  */
 function verify({ version }) {
   const clone = mkdtempSync(join(tmpdir(), 'postern-release-'))

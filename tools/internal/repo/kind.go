@@ -18,8 +18,8 @@ func IsTest(path string) bool {
 	return strings.HasSuffix(path, "_test.go") || strings.HasSuffix(path, ".test.mjs")
 }
 
-// IsGenerated reports whether a file starts with a comment that marks generated code: in Go and TypeScript, the one
-// described in go.dev/s/generatedcode; in Python, the one that clients/python/tools/unasync.py writes.
+// IsGenerated reports whether a file starts with a comment that marks generated code. In Go and TypeScript, it is the
+// comment described in go.dev/s/generatedcode. In Python, it is the one that clients/python/tools/unasync.py writes.
 func IsGenerated(text []byte) bool {
 	return bytes.HasPrefix(text, []byte("// Code generated ")) || bytes.HasPrefix(text, []byte("# Made from "))
 }
