@@ -122,8 +122,8 @@ func (c *fixture) get(path string) gjson.Result {
 	return gjson.ParseBytes(got.body)
 }
 
-// agrees compares the causes in a report's totals, the sum of its rows, and the sum of its table with the expected
-// numbers.
+// agrees compares three parts of a report with the expected numbers: the causes in its totals, the sum of its rows,
+// and the sum of its table.
 func (c *fixture) agrees(project, query string, causes map[string]int) {
 	c.Helper()
 	path := "/api/admin/projects/" + c.run.names[project] + "/usage?" + query

@@ -372,6 +372,7 @@ func (b *LogBuffer) Take() []byte {
 	return out
 }
 
+// WasmEngine returns a constructor for NewLocal that loads a core module from a file.
 func WasmEngine(path string) func(abi.Config) (host.Engine, error) {
 	return func(cfg abi.Config) (host.Engine, error) {
 		binary, err := os.ReadFile(path)

@@ -133,8 +133,8 @@ func wantSame(t *testing.T, have, want map[string]string) {
 	}
 }
 
-// objectRows returns the rows of a file by object and key. It leaves out the audit entries of moves, and the meters'
-// main rows, which their alarms advance to the current time.
+// objectRows returns the rows of a file by object and key. It leaves out the audit entries of moves. It also leaves
+// out the meters' main rows, because alarms advance them to the current time.
 func objectRows(t *testing.T, name string) map[string]string {
 	t.Helper()
 	file, err := os.Open(name)

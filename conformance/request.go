@@ -21,8 +21,8 @@ type request struct {
 	release            bool // release the upstream when the response body has begun
 }
 
-// addressHeaders set the client's address. The first is the header that the platform sets, for workerd. The second is
-// the one that a trusted proxy sets, for the other hosts.
+// addressHeaders set the client's address. The first is for workerd, where the platform sets it. The second is for
+// the other hosts, where a trusted proxy sets it.
 var addressHeaders = []string{"cf-connecting-ip", "x-forwarded-for"}
 
 func (x *run) request(s Step, args []string) request {
@@ -67,7 +67,7 @@ func padded(s Step, body string) string {
 	return strings.Replace(body, "PAD", strings.Repeat("x", size), 1)
 }
 
-// unescapeBytes replaces \xNN, an escape that JSON does not have, with the byte.
+// unescapeBytes replaces \xNN with the byte. JSON does not have this escape.
 func unescapeBytes(text string) string {
 	return byteEscape.ReplaceAllStringFunc(text, func(escape string) string {
 		n, _ := strconv.ParseUint(escape[2:], 16, 8)

@@ -49,8 +49,8 @@ type storedState struct {
 	Answers map[string]any    `json:"answers"` // of the admin API
 }
 
-// storedAnswers are responses of the admin API, or fields of responses, that must be the same as in the version that
-// wrote the state.
+// storedAnswers are responses of the admin API, or fields of such responses. They must be the same as in the version
+// that wrote the state.
 var storedAnswers = []struct{ path, member string }{
 	{"/api/admin/projects", "projects"},
 	{"/api/admin/projects/$mine/keys", "keys"},

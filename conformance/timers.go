@@ -14,7 +14,7 @@ import (
 // real time.
 const reportMs = 20
 
-// timedEngine is an engine that counts the timers that exchanges start and shortens keepers' timers.
+// timedEngine is an engine that counts the timers of exchanges and shortens the timers of keepers.
 type timedEngine struct {
 	host.Engine
 	local *Local

@@ -15,8 +15,8 @@ import (
 
 const module = "github.com/postern-ai/postern/"
 
-// allowedImports are the packages outside core that the core may import. None of them fills package variables lazily,
-// because the arena's reset would leave such variables dangling. None does I/O or reads the time.
+// allowedImports are the packages outside core that the core may import. None of them does I/O or reads the time.
+// None fills package variables lazily, because the arena's reset would leave those variables dangling.
 var allowedImports = []string{
 	"bytes", "cmp", "crypto/sha256", "errors", "math", "math/bits", "slices", "sort", "strconv", "strings", "unicode", "unicode/utf8",
 	"github.com/tidwall/gjson",
@@ -101,7 +101,8 @@ func TestCoreImports(t *testing.T) {
 	}
 }
 
-// TestWasmMainImports: the only package with unsafe and exports imports only the core and its codec.
+// TestWasmMainImports: package wasm imports only the core and its codec. It is the only package with unsafe and
+// exports.
 func TestWasmMainImports(t *testing.T) {
 	for _, p := range listPackages(t, "./core/wasm") {
 		if p.ImportPath != module+"core/wasm" {

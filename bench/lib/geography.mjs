@@ -1,5 +1,5 @@
 // A simulated geography: the gateway's object calls and KV reads are delayed as if objects and KV were far away. It
-// measures the time to first token that the gateway adds, compared to a bare proxy in front of the same upstream and
+// measures by how much the gateway delays the first token, compared to a bare proxy in front of the same upstream and
 // to a proxy behind one object call.
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -1,4 +1,4 @@
-// The shipped gateway, as bundled by wrangler, with its platform operations counted and, on request, delayed.
+// The shipped gateway, as bundled by wrangler. Its platform operations are counted and, on request, delayed.
 //
 // A request's header x-bench has three parts, as in "hot/17,50,120": the name under which to count the request
 // ("case/number"), the delay of each object call in milliseconds, and the delay of each KV read in milliseconds. Work

@@ -1,5 +1,5 @@
-// The minimal proxy behind one call to the key's object, which is as far away as x-bench says. This is the least that
-// an exact limit adds. See measured.js for the header.
+// The minimal proxy behind one call to the key's object. The header x-bench says how far away the object is (see
+// measured.js). This is the least that an exact limit adds.
 import proxy from './proxy.js'
 
 export { Row } from './row.js'

@@ -9,7 +9,7 @@ export class Row extends DurableObject {
 
   call(command) {
     this.row.set(command)
-    // Every call changes the row, because SQLite skips a write that changes nothing, and the fsync with it.
+    // Every call changes the row. If nothing changed, SQLite would skip the write and its fsync.
     new DataView(this.row.buffer).setUint32(command.length, ++this.calls)
     this.ctx.storage.kv.put('h', this.row)
     return command

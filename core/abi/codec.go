@@ -69,8 +69,8 @@ type Reader struct {
 	failed bool
 }
 
-// ShareTexts makes all strings parts of one copy of Buf, which stays in memory as long as any of them. Buf must not
-// be replaced afterward.
+// ShareTexts makes all strings parts of one copy of Buf. The copy stays in memory as long as any of the strings. Buf
+// must not be replaced afterward.
 func (r *Reader) ShareTexts() { r.texts = string(r.Buf) }
 
 //go:noinline

@@ -229,8 +229,8 @@ func (c *Chain) Advance(now uint64, periods ...calendar.Period) {
 	c.drop(func(h *Hold) bool { return h.UntilMs <= now })
 }
 
-// rollover starts a later period of a level with an empty slice. The previous period's unspent grant lapses, in the
-// Ledger too, and so do incomplete reservations with this level.
+// rollover starts a later period of a level with an empty slice. The previous period's unspent grant lapses, also in
+// the Ledger. Incomplete reservations with this level lapse too.
 func (c *Chain) rollover(level int, p calendar.Period) {
 	l := &c.Levels[level]
 	if p <= l.Slice.Period {

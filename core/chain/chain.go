@@ -61,7 +61,8 @@ func Append(id ID, head *Entry, nowMs uint64, kind string, payload []byte) Entry
 	return e
 }
 
-// Sum computes the hash of an entry from its other fields. Of the payload, only its hash is included.
+// Sum computes the hash of an entry from its other fields. It includes the hash of the payload, but not the payload
+// itself.
 func (id ID) Sum(e *Entry) Hash {
 	var seq [20]byte
 	var at [32]byte

@@ -87,7 +87,7 @@ func (r Rows) Reply(p *Page, rows []abi.Row) ([]byte, error) {
 	return abi.EncodeFields(0, 512+bytes, reply.fields), nil
 }
 
-// Prune deletes the oldest entries, up to number Through and at most 500, but never the newest one.
+// Prune deletes the oldest entries up to number Through, but at most 500 entries, and never the newest one.
 type Prune struct {
 	Project string
 	Through uint64

@@ -135,7 +135,7 @@ const (
 	APICompletions
 	APIModerations
 
-	// APIsOfChat is the set of APIs for a model that names none in the catalog.
+	// APIsOfChat is the set of APIs of a model for which the catalog names none.
 	APIsOfChat = APIChat | APIResponses | APIMessages
 	// apisOfText is the set of APIs whose responses have output tokens.
 	apisOfText = APIsOfChat | APICompletions

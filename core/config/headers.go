@@ -42,7 +42,7 @@ var CallerHeaders = []CallerHeader{
 	{Name: "x-session-id", Vendor: "openai"},
 }
 
-// anthropicHeaders are the headers for a provider that uses Anthropic's format and names no headers.
+// anthropicHeaders are the headers of a provider that uses Anthropic's format and names no headers.
 var anthropicHeaders = []string{"anthropic-beta", "anthropic-version"}
 
 // headers reads which of the callers' headers a provider gets.

@@ -9,7 +9,7 @@ import (
 )
 
 // Lease is the share of a key's limits that its meter lends to an edge location. The share counts as used until the
-// lease ends, and a change to the key or its project is acknowledged only then. With the zero Lease, the plan's
+// lease ends. A change to the key or its project is acknowledged only after that. With the zero Lease, the plan's
 // meters never lend.
 type Lease struct {
 	DurationMs uint64 // duration of one lease: MinLeaseMs to MaxLeaseMs

@@ -120,8 +120,8 @@ func (p *parser) account(of *Provider) string {
 }
 
 // providerSettings sets a provider's settings. A setting's name in braces in the base URL is replaced with its value.
-// A provider with an empty setting that is not optional is not ready. A non-empty setting that "suffices" makes it
-// ready without other credentials. complete means that no required setting is empty.
+// If a setting is empty and not optional, the provider is not ready. A non-empty setting that "suffices" makes the
+// provider ready without other credentials. complete means that no required setting is empty.
 func (p *parser) providerSettings(provider *Provider, settings []setting) (complete bool) {
 	complete = true
 	suffices := false
@@ -167,7 +167,7 @@ func isLabel(text string) bool {
 	return true
 }
 
-// checkUpstream rejects base URLs that would lead a request elsewhere and keys that would break a header. urlSource
+// checkUpstream rejects keys that would break a header, and base URLs that would lead a request elsewhere. urlSource
 // names the base URL's origin for error messages.
 func (p *parser) checkUpstream(provider *Provider, urlSource string) {
 	for len(provider.BaseURL) > 0 && provider.BaseURL[len(provider.BaseURL)-1] == '/' {

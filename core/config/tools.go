@@ -27,8 +27,8 @@ type Tool struct {
 	Providers []string // providers with this price; they take precedence over Wires
 	Price     money.Pico
 	Meter     chat.Meter
-	// Max is the number of calls to reserve for one request, unless the caller sets another limit. It is also sent if
-	// the dialect has such a limit.
+	// Max is the number of calls to reserve for one request, unless the caller sets another limit. If the dialect has
+	// a limit on calls, Max is also sent to the provider.
 	Max uint64
 	// Limit is the tool's own field that limits its calls. It is empty if there is none.
 	Limit  string

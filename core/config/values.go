@@ -11,7 +11,7 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// object is one object in a catalog. Its getters record the fields that they read, and close rejects all others,
+// object is one object in a catalog. Its getters record the fields that they read. close rejects all other fields,
 // because a misspelled limit must not mean no limit.
 type object struct {
 	gjson.Result
@@ -140,7 +140,8 @@ func (o *object) entryName(kind string) string {
 	return name
 }
 
-// amount reads a decimal number, which may be a number or a string. what describes it in error messages.
+// amount reads a decimal number, which may be a number or a string in JSON. The parameter what describes it in error
+// messages.
 func (o *object) amount(member string, unit money.Pico, what string) money.Pico {
 	v := o.get(member)
 	text := v.Raw

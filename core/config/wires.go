@@ -115,8 +115,8 @@ func (p *parser) indexOf(name string, wires *[]string) int {
 	return at
 }
 
-// linkWires sets a model's provider with its first wire, and the providers with its other wires. A chat model that
-// names no wires has all of its provider's wires.
+// linkWires sets a model's provider for the model's first wire, and the same provider for each of its other wires. A
+// chat model that names no wires has all of its provider's wires.
 func (p *parser) linkWires(m *Model, at int, wires []string) {
 	provider := &p.config.Providers[at]
 	if len(wires) == 0 {

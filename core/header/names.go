@@ -1,5 +1,5 @@
-// Package header lists the HTTP headers that Postern reads and writes. names.go has the names of its own headers,
-// which the code uses. table.go explains these and all others.
+// Package header lists the HTTP headers that Postern reads and writes. names.go has the names of Postern's own
+// headers, which the code uses. table.go explains all headers.
 package header
 
 // Postern's own request headers.

@@ -71,7 +71,8 @@ type scanner struct {
 // span is the position of a key without its quotes.
 type span struct{ start, end int }
 
-// Check reports whether data is one JSON value that every parser reads in the same way, or why not.
+// Check returns OK if data is one JSON value that every parser reads in the same way. Otherwise, it returns the first
+// problem.
 func Check(data []byte) Problem {
 	s := scanner{data: data}
 	return s.check()

@@ -180,8 +180,8 @@ func TestManyKeysStayFast(t *testing.T) {
 	}
 }
 
-// reference uses the standard library's decoder to return the nesting depth of a valid text and whether an object has
-// a duplicate key.
+// reference uses the standard library's decoder. It returns the nesting depth of a valid text, and whether an object
+// in it has a duplicate key.
 func reference(data []byte) (depth int, duplicate bool) {
 	type level struct {
 		keys  map[string]bool // nil in an array

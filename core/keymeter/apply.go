@@ -328,8 +328,8 @@ func (c *call) undelivered() (batches [][]byte) {
 // idleMs is the time without a request after which a flush closes a key's slice. Later reports skip closed keys.
 const idleMs = 60_000
 
-// returnUnused returns the free part of the slice to the Ledger by starting a new epoch, if the slice is recalled or
-// the key is idle.
+// returnUnused returns the free part of the slice to the Ledger if the slice is recalled or the key is idle. It does
+// so by starting a new epoch.
 func (c *call) returnUnused(f *Flush) (newEpoch, closed bool) {
 	m := c.m
 	closed = m.slice().Live && len(m.reservations)+len(m.leases) == 0 && m.lastUsedMs+idleMs <= c.in.NowMs

@@ -37,7 +37,7 @@ const (
 )
 
 // Grant carries a slice of the period's budget from the Ledger to the meter. It is the total granted in the meter's
-// epoch, so grants may be lost, repeated or reordered, and several may be in flight at once.
+// epoch, so grants may be lost, repeated or reordered. Several grants may be in flight at once.
 type Grant struct {
 	Period    calendar.Period
 	Epoch     uint64 // the meter's epoch; it starts a new one when it returns budget; 0: no grant

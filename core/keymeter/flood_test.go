@@ -20,9 +20,9 @@ func countWrites(apply func(*abi.ObjectInput) (abi.ObjectOutput, error), n *int)
 	}
 }
 
-// flood sends 600 blocked requests of one key within a minute, each with violations of up to 12 of the given number
-// of rules. It returns the number of rows that are kept about violations, and how many rows the meter and the Ledger
-// write.
+// flood sends 600 blocked requests of one key within a minute. Each request violates up to 12 of the given number of
+// rules. flood returns the number of rows that are kept about violations, and the number of rows that the meter and
+// the Ledger write.
 func flood(t *testing.T, rules int) (kept, byMeter, byLedger int) {
 	r := newReporter(t, "wide")
 	r.Object.Apply = countWrites(r.Object.Apply, &byMeter)

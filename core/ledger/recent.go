@@ -104,6 +104,7 @@ const durationMark = "\x1f"
 // below Before. If Before is 0, it starts with the newest batch.
 type Recent struct{ Before, Limit uint64 }
 
+// RequestBatch is a batch of requests of one key.
 type RequestBatch struct {
 	Seq      uint64 // cursor for Recent.Before
 	KeyID    string

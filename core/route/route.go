@@ -72,8 +72,8 @@ func draw(targets []config.Target, random func() uint64, usable func(int) bool) 
 }
 
 // BackoffMs returns the backoff before a retry. The first retry has the number 0. The backoff is random. Its upper
-// bound doubles with each retry, but the backoff is at least the provider's Retry-After. ok is false if that exceeds
-// MaxBackoffMs.
+// bound doubles with each retry, but the backoff is at least the provider's Retry-After. If Retry-After exceeds
+// MaxBackoffMs, ok is false.
 func BackoffMs(r *config.Routing, retry, retryAfterMs, random uint64) (ms uint64, ok bool) {
 	if retryAfterMs > r.MaxBackoffMs {
 		return 0, false
