@@ -265,8 +265,8 @@ func TestIdempotencyRecordLastsADay(t *testing.T) {
 	}
 }
 
-// TestRepeatedAdmissionsCountOnce: in every mode, an admission that is repeated because its reply was lost counts
-// only once.
+// TestRepeatedAdmissionsCountOnce: an admission that is repeated because its reply was lost counts only once, in
+// every mode.
 func TestRepeatedAdmissionsCountOnce(t *testing.T) {
 	for mode := keymeter.ModeCheck; mode <= keymeter.ModeHit; mode++ {
 		s := newFixture(t, "tiny")

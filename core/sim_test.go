@@ -186,8 +186,8 @@ type slice struct {
 	epoch                    uint64 // of the meter
 }
 
-// slices decodes the slices of this period and the last one from the start of the meter's row. They follow the
-// format, the status, the record, two times, the ticks, the day and its count.
+// slices decodes the slices of this period and of the previous one. In the meter's row, they follow the format, the
+// status, the record, two times, the ticks, the day and its count.
 func (o *simObject) slices() [2]slice {
 	r := abi.Reader{Buf: o.Rows["h"]}
 	if len(r.Buf) == 0 {

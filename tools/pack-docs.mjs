@@ -1,6 +1,6 @@
 // Puts the documentation into a folder: pack-docs.mjs FOLDER [--gzip]. The files are the pages in docs/ and, next to
-// that folder, the hashes of their inline scripts. With --gzip, each file is compressed. The documentation is the
-// built site in build/docs if it is newer than docs/, and otherwise the Markdown.
+// that folder, the hashes of their inline scripts. With --gzip, each file is compressed. If the built site in
+// build/docs is newer than docs/, it is the documentation. Otherwise, the Markdown is.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { gzipSync } from 'node:zlib'

@@ -1,6 +1,6 @@
-// Usage: strip-names.mjs FILE. Removes the custom sections of a module, which contain the names of its functions.
-// They are a tenth of its size and are not needed to run it. Stack traces of traps then have indexes. A build without
-// this step has names. Format: https://webassembly.github.io/spec/core/binary/modules.html
+// Usage: strip-names.mjs FILE. Removes the custom sections of a module. They contain the names of its functions. They
+// are a tenth of its size and are not needed to run it. Stack traces of traps then have indexes instead of names. A
+// build without this step has names. Format: https://webassembly.github.io/spec/core/binary/modules.html
 import { readFileSync, writeFileSync } from 'node:fs'
 
 const CUSTOM_SECTION = 0

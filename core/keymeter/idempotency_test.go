@@ -232,8 +232,8 @@ func TestRestart(t *testing.T) {
 	unknown.expectRows()
 }
 
-// TestResponsesAreKeptForADay checks that a stored response expires after a day even if no alarm runs, and that the alarm
-// deletes its rows.
+// TestResponsesAreKeptForADay checks that a stored response expires after a day even if no alarm runs. If the alarm
+// runs, it deletes the rows of the response.
 func TestResponsesAreKeptForADay(t *testing.T) {
 	k := newKey(t, record("wide"))
 	k.admitIdempotent("req_1", "body")

@@ -83,8 +83,8 @@ func (m *meter) lentBefore(a *Admit) Lease {
 	return Lease{}
 }
 
-// removeLease removes a closed or booked lease but remembers its ID, because a late Admit that asks for the lease
-// must not create it again.
+// removeLease removes a closed or booked lease but remembers its ID. A late Admit that asks for the lease must not
+// create it again.
 func (m *meter) removeLease(id uint64) {
 	m.rememberAdmission(closedName(id))
 	m.leases = slices.DeleteFunc(m.leases, func(l lease) bool { return l.id == id })

@@ -225,8 +225,8 @@ func TestBookingIsForgotten(t *testing.T) {
 	}
 }
 
-// TestLeaseOfTheLastMonth checks that requests of a lease are charged to the month of the lease, even if it ends at
-// midnight.
+// TestLeaseOfTheLastMonth checks that requests of a lease are charged to the month of the lease, even if the lease
+// ends at midnight.
 func TestLeaseOfTheLastMonth(t *testing.T) {
 	for _, beforeMs := range []uint64{2500, 505} {
 		k := newKey(t, record("lending"))
@@ -267,8 +267,8 @@ func TestUnknownMeterTakesNoReport(t *testing.T) {
 	}
 }
 
-// TestHostileReports checks that malformed reports fail and change nothing, and that reports with impossible amounts
-// and numbers leave the meter usable.
+// TestHostileReports checks that malformed reports fail and change nothing. Reports with impossible amounts and
+// numbers leave the meter usable.
 func TestHostileReports(t *testing.T) {
 	k := lender(t, "lending-by-second", 100_000)
 	k.borrow(1)

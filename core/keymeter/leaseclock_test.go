@@ -24,8 +24,8 @@ func (k *key) change(status doc.Status, version uint64) uint64 {
 	return reply.WaitMs
 }
 
-// TestChangesWaitForLeases checks that a change is acknowledged when the last lease under an older record has ended,
-// even if the delivery is repeated.
+// TestChangesWaitForLeases checks that a change is acknowledged when the last lease under an older record has ended.
+// This also holds for a repeated delivery.
 func TestChangesWaitForLeases(t *testing.T) {
 	k := lender(t, "lending", money.Dollar)
 	if ms := k.change(doc.Active, 3); ms != 0 {

@@ -188,7 +188,7 @@ func (c *call) wantsToLend(a *Admit) bool {
 // allowed returns the time after which the meter considers a lease of the given duration to have ended.
 func allowed(durationMs uint64) uint64 { return durationMs + durationMs/clockDivisor + clockMs }
 
-// terms are the terms of a lease: its duration, and the additions to it. Without a duration, there is no lease.
+// terms contains the duration of a lease and the additions to the lease. Without a duration, there is no lease.
 type terms struct {
 	durationMs uint64
 	requests   uint64
@@ -216,7 +216,7 @@ func (c *call) terms(l *lease, amount int64) (t terms) {
 	return t
 }
 
-// lendableMs returns the duration of a lease that ends on the day it begins, and before the key expires.
+// lendableMs returns the duration of a lease. The lease must end on the day it begins, and before the key expires.
 func (c *call) lendableMs(longest uint64) uint64 {
 	now := c.in.NowMs
 	end := (calendar.Day(now) + 1) * calendar.DayMs

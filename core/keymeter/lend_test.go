@@ -141,7 +141,7 @@ func (k *key) reserveTimes(n int) {
 	}
 }
 
-// TestMeterAsksBeforeItLends checks that a meter whose slice covers less than 32 more reservations asks the Ledger
+// TestMeterAsksBeforeItLends checks that a meter whose slice covers fewer than 32 more reservations asks the Ledger
 // once before it lends. It does not ask for a request that does not want a lease.
 func TestMeterAsksBeforeItLends(t *testing.T) {
 	for granted, asks := range map[money.Pico]bool{100 + 3200: false, 100 + 3199: true} {
@@ -248,8 +248,8 @@ func TestLeaseFillsTheConcurrentRequests(t *testing.T) {
 	}
 }
 
-// TestRepeatedAdmissionEndsItsLease checks that the repeat of an admission whose reply was lost names the lease. The
-// lease can only be closed, because its time has been running since the first reply.
+// TestRepeatedAdmissionEndsItsLease checks an admission that is repeated because its reply was lost. The second reply
+// names the lease. The lease can only be closed, because its time has been running since the first reply.
 func TestRepeatedAdmissionEndsItsLease(t *testing.T) {
 	for _, mode := range []keymeter.Mode{keymeter.ModeReserve, keymeter.ModeHit} {
 		k := lender(t, "lending", money.Dollar)

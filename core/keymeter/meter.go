@@ -29,9 +29,9 @@ const attemptsFormat = 8
 // treeFormat is the version of a row with levels above the project.
 const treeFormat = 9
 
-// usageDelayMs is the delay before unreported usage is added to the outbox. One batch then covers several requests,
-// because a report costs about eleven rows. Readers of usage flush the meters first, so they do not wait for the
-// delay. Violations are reported earlier.
+// usageDelayMs is the delay before unreported usage is added to the outbox. A report costs about eleven rows, so a
+// batch should cover several requests. Readers of usage flush the meters first, so they do not wait for the delay.
+// Violations are reported earlier.
 const (
 	usageDelayMs     = 10_000
 	violationDelayMs = 5_000

@@ -160,7 +160,8 @@ func TestOverspentSliceIsReportedSoon(t *testing.T) {
 	}
 }
 
-// TestRecallWithAFullOutbox checks that a recall that cannot report its new epoch says that it must be repeated.
+// TestRecallWithAFullOutbox checks a recall that cannot report its new epoch. The reply says that the recall must be
+// repeated.
 func TestRecallWithAFullOutbox(t *testing.T) {
 	k := newKey(t, record("wide"))
 	k.mustAdmit("req_x", 1000)

@@ -85,7 +85,8 @@ func (w *tree) at(k *key, level string) string {
 	return level
 }
 
-// ask asks the Ledger of a level, recalling idle slices, until it grants the shortfall or has nothing left.
+// ask asks the Ledger of a level until the Ledger grants the shortfall or has nothing left. In between, it recalls
+// idle slices.
 func (w *tree) ask(k *key, s *keymeter.ShortLevel) (keymeter.LevelGrant, bool) {
 	w.Helper()
 	name := w.at(k, s.Ledger)

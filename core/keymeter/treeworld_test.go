@@ -21,7 +21,7 @@ type forest struct {
 	count int
 }
 
-// entry is an open request: its reservation, and the accounts to which it counts.
+// entry is an open request: its reservation, and the accounts against which it counts.
 type entry struct {
 	key, id  string
 	pico     money.Pico

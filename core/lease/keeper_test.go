@@ -219,7 +219,8 @@ func TestKeeper(t *testing.T) {
 	}
 }
 
-// TestDutyEnds checks that a keeper lets another exchange take over after 15 seconds, and continues if there is none.
+// TestDutyEnds checks that a keeper lets another exchange take over after 15 seconds. If there is no other exchange,
+// the keeper continues.
 func TestDutyEnds(t *testing.T) {
 	serve := func(e *lease.Entry, from, to uint64, takeOver bool) (at uint64) {
 		for now := from; now <= to; now += lease.ReportMs {

@@ -82,8 +82,8 @@ func (e *Entry) Failed(sent Sending) {
 	}
 }
 
-// Keep makes an exchange the keeper. It returns false if there already is a keeper that is not presumed dead, or if
-// there is nothing to keep.
+// Keep makes an exchange the keeper. It returns false if there is nothing to keep, or if there already is a keeper
+// that is not presumed dead.
 func (e *Entry) Keep(now, exchange uint64) bool {
 	e.tick(now)
 	if !e.Held() || e.keeper == exchange || e.keeper != 0 && now < e.wakesMs+absentMs {

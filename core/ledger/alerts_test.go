@@ -226,8 +226,8 @@ func (b *harness) retries(forMs uint64, status uint64) (after []uint64, ids map[
 	}
 }
 
-// TestRetries checks that a failed post is repeated after 10 s, then at intervals that double up to an hour, for a
-// day.
+// TestRetries checks that a failed post is repeated after 10 s. After that, the interval doubles each time, up to an
+// hour. Retries end after a day.
 func TestRetries(t *testing.T) {
 	for _, status := range []uint64{0, 199, 301, 404, 500} {
 		b := newHarness(t)

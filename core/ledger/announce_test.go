@@ -155,8 +155,8 @@ func TestAnnouncementIsGivenUp(t *testing.T) {
 	b.expectAnnounced("a day later", "evt_proj_1_v2: 1×b")
 }
 
-// TestAnnouncementsWithoutAnEndpoint checks that violations are not announced to an endpoint that is set later, and
-// that a new endpoint receives the ones that are still waiting.
+// TestAnnouncementsWithoutAnEndpoint checks that violations from before there was an endpoint are not announced. A
+// new endpoint receives the announcements that are still waiting.
 func TestAnnouncementsWithoutAnEndpoint(t *testing.T) {
 	b := newHarness(t)
 	b.violate(severe("a", "low", start))

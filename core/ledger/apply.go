@@ -375,7 +375,7 @@ func (c *call) eachMeter(rows []abi.Row, f func(key string, m *meter)) {
 	}
 }
 
-// absorb adds a batch, if it follows the meter's last one. Repeats are dropped.
+// absorb adds a batch if it follows the meter's last one. Repeats are dropped.
 func (c *call) absorb(a *Absorb) error {
 	for i := range a.Usage {
 		c.rollover(c.b.period.At(a.Usage[i].Day))

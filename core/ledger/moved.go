@@ -16,8 +16,8 @@ var movedRows = []string{
 // stays behind.
 func MovesNot(row abi.Row) bool { return row.Key == rowSummary }
 
-// CheckMoved returns an error for a row that does not belong to a Ledger. It also returns an error for a row that
-// every command reads but the Ledger could not decode.
+// CheckMoved returns an error for a row that does not belong to a Ledger. It also returns an error if every command
+// reads the row and the Ledger could not decode it.
 func CheckMoved(row abi.Row) error {
 	switch row.Key {
 	case rowBudget:

@@ -106,8 +106,8 @@ func (d *deployment) statuses() []ledger.Summary {
 	return list
 }
 
-// TestSummariesReachTheDeployment checks the figures that arrive, at most a minute late, and that nothing is sent if
-// nothing has changed.
+// TestSummariesReachTheDeployment checks that the figures arrive at most a minute late. If nothing has changed,
+// nothing is sent.
 func TestSummariesReachTheDeployment(t *testing.T) {
 	d := newDeployment(t)
 	a, b := d.project("proj_a"), d.project("proj_b")
@@ -185,8 +185,7 @@ func TestSummariesWait(t *testing.T) {
 	}
 }
 
-// TestManyProjects checks the pages of an overview, and that names that an hour does not list separately are counted
-// together.
+// TestManyProjects checks the pages of an overview. Names that an hour does not list separately are counted together.
 func TestManyProjects(t *testing.T) {
 	d := newDeployment(t)
 	for i := range 300 {

@@ -6,8 +6,8 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// Violation is one finding that an exchange reports. The text was reviewed or blocked, or redacted by a rule of high
-// severity. A violation never includes the text itself.
+// Violation is one finding that an exchange reports. The text with the finding was reviewed or blocked, or it was
+// redacted by a rule of high severity. A violation never includes the text itself.
 type Violation struct {
 	AtMs      uint64 // time of the finding
 	RequestID string
@@ -68,7 +68,7 @@ func ViolationGroupFields(f *abi.Fields, g *ViolationGroup) {
 	ViolationFields(f, &g.Violation)
 }
 
-// Merge adds a later violation, or group of them, of the same key, rule and minute.
+// Merge adds a later violation or group of violations of the same key, rule and minute.
 func (g *ViolationGroup) Merge(later *Violation) {
 	count, risk, decision, at := g.Count+later.Count, max(g.Risk, later.Risk), g.Decision, max(g.AtMs, later.AtMs)
 	if decisionRank(later.Decision) > decisionRank(decision) {

@@ -111,8 +111,8 @@ func (b *harness) fill(n, firstMs uint64) {
 	}
 }
 
-// TestOldestViolationsAreDeleted checks that there are never more than 10,000 violations. Each additional one deletes
-// the oldest, whatever its state, even if the new one is the oldest itself.
+// TestOldestViolationsAreDeleted checks that there are never more than 10,000 violations. Each additional violation
+// deletes the oldest one, whatever its state. The oldest one may be the new violation itself.
 func TestOldestViolationsAreDeleted(t *testing.T) {
 	b := newHarness(t)
 	b.violate(group("oldest", start, 1), group("second", start+1, 1))

@@ -77,7 +77,7 @@ func (r Reducer) Run(rows Rows, in abi.ObjectInput) (abi.ObjectOutput, error) {
 	}
 }
 
-// NextDelivery returns the oldest delivery in the outbox and its row key, which is empty if the outbox is empty.
+// NextDelivery returns the oldest delivery in the outbox and its row key. If the outbox is empty, the key is empty.
 // After the delivery, the caller must delete the key.
 func NextDelivery(rows Rows) (key string, d abi.Delivery, err error) {
 	found, err := rows.Read(abi.Range{Start: abi.OutboxPrefix, End: abi.OutboxEnd, Limit: 1})

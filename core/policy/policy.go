@@ -100,7 +100,7 @@ func (v *View) Names(yield func(name string, m *config.Model) bool) {
 	}
 }
 
-// modelUsable does the same as Usable for a model's own name, without looking up the model.
+// modelUsable is like Usable for a model's own name, but it does not look up the model.
 func (v *View) modelUsable(m *config.Model) bool {
 	return v.keyAllows(m, m.Name) && v.projectAllows(m, m.Name) &&
 		Registered(v.Config, v.Project, v.KeyID, m).Ruling != Refuses && (v.Development || v.ready(m.Provider, masterKeyOf(v.Project, m)))

@@ -8,7 +8,7 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// Registration contains the project's model registry's data about a model, for one key.
+// Registration contains the data that the project's model registry has about a model, for one key.
 type Registration struct {
 	State        doc.RegistryState // 0: the model has no entry
 	Ruling       Ruling

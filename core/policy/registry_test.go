@@ -148,8 +148,8 @@ func TestSuccessors(t *testing.T) {
 	}
 }
 
-// TestSelectionStaysSmall limits the size of a selection whose registry has data about every target, because it is
-// part of an exchange's state.
+// TestSelectionStaysSmall limits the size of a selection, which is part of an exchange's state. The registry of the
+// test has data about every target.
 func TestSelectionStaysSmall(t *testing.T) {
 	cfg := testConfig(t)
 	p := routeOf("fast", config.Ordered, slices.Repeat([]string{"a-large", "g-one"}, doc.MaxTargets/2)...)

@@ -166,7 +166,7 @@ func (c *Circuits) find(model string) *circuit {
 	return nil
 }
 
-// of returns a target's circuit, adding one if it has none. At maxTargets, it drops the oldest.
+// of returns a target's circuit. If the target has none, it adds one. At maxTargets, it drops the oldest.
 func (c *Circuits) of(model string) *circuit {
 	c.Changed = true
 	if t := c.find(model); t != nil {
@@ -195,7 +195,7 @@ func (c *Circuits) Try(r *config.Routing, model string, owned bool, now uint64) 
 }
 
 // Failed counts a failure. CoolAfter consecutive failures open the circuit. Failed returns true for the failure that
-// opens it, but not for later ones, which keep it open.
+// opens it. Later failures keep it open, and Failed returns false for them.
 func (c *Circuits) Failed(r *config.Routing, model string, now uint64) (opened bool) {
 	return c.failed(r, model, false, now)
 }

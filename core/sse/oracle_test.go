@@ -31,8 +31,8 @@ func randomStream(r *rand.Rand) string {
 	return b.String() + "\n"
 }
 
-// TestOracle compares the parser with eventsource-parser, which JavaScript SDKs use or resemble. Streams are parsed
-// at once and byte by byte.
+// TestOracle compares the parser with eventsource-parser. JavaScript SDKs use that parser or one like it. Streams are
+// parsed at once and byte by byte.
 func TestOracle(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	streams := []string{}

@@ -2,7 +2,7 @@
 
 package main
 
-// This build lets a test make the instance trap, to check how hosts handle that.
+// With this build, a test can make the instance trap, to check how hosts handle a trap.
 
 var panicArmed bool
 

@@ -5,7 +5,7 @@
 //	generate -only TEXT  takes the entries of the list that contain the text
 //
 // To check, it runs the generators in a copy of the repository and compares the copy with the original. Files that a
-// Go test compares are left to that test, because Go caches its result until something changes.
+// Go test compares are left to that test. Go caches the test's result until something changes.
 package main
 
 import (

@@ -129,8 +129,8 @@ rm r.$$`
 	}
 }
 
-// TestInterrupt checks that an interrupt kills the running parts and the processes that they started, and that this
-// does not count as success.
+// TestInterrupt checks that an interrupt kills the running parts and the processes that they started. An interrupted
+// run does not count as success.
 func TestInterrupt(t *testing.T) {
 	var out bytes.Buffer
 	folder := t.TempDir()

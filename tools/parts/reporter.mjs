@@ -1,5 +1,5 @@
-// A reporter for `node --test`. It writes a line of JSON per failed top-level test, {file, name}, or per failed file,
-// {file}, and then the counts of the run.
+// A reporter for `node --test`. It writes a line of JSON for each failed top-level test, {file, name}, or for each
+// failed file, {file}. After that, it writes the counts of the run.
 import { relative } from 'node:path'
 
 export default async function* report(events) {

@@ -234,7 +234,7 @@ func TestWorse(t *testing.T) {
 	}
 }
 
-// TestBlame checks that for a sum, only files with an increased contribution are named.
+// TestBlame checks that for a sum, only files whose contribution increased are named.
 func TestBlame(t *testing.T) {
 	c := newCheckout(t, map[string]string{"a.go": "package a\n" + goFunction("F", 60)})
 	c.mustTighten()

@@ -20,7 +20,7 @@ type line struct {
 }
 
 // repeats finds copies of earlier lines: runs of at least runLines equal lines, in the same or another file.
-// Indentation, comments, imports and trivial lines are ignored. Each copy is a place, except the first of equal runs.
+// Indentation, comments, imports and trivial lines are ignored. Of several equal runs, all but the first are places.
 func repeats(files []repo.File) []place {
 	type spot struct{ file, at int }
 	first := map[string]spot{}

@@ -5,8 +5,8 @@ import writeGood from 'write-good'
 
 /**
  * A row of the house list. match is a regular expression for whole words, in which a space matches any white space.
- * instead is the advice. in lists kinds of text ("prose", "interface", "comment", "dashboard"), with all kinds as the
- * default. bad and good are examples for the tests.
+ * instead is the advice. in lists kinds of text: "prose", "interface", "comment", "dashboard". The default is all
+ * kinds. bad and good are examples for the tests.
  */
 export const house = JSON.parse(readFileSync(new URL('house.json', import.meta.url), 'utf8'))
 
