@@ -26,7 +26,7 @@ function filled(text, length) {
   return bytes
 }
 
-/** The time of the shortest of many calls, which is the call that other processes disturbed least. */
+/** The time of the shortest of many calls. Other processes disturbed that call least. */
 function shortest(work) {
   let best = Number.POSITIVE_INFINITY
   const end = performance.now() + ROUND_MS

@@ -63,7 +63,7 @@ export function memoryBytes({ pid }, name) {
   return Number(kilobytes) * 1024
 }
 
-/** CPU seconds that a process has used so far, all threads, user and kernel. Linux only. */
+/** The CPU seconds that all threads of a process have used so far, in user mode and in the kernel. Linux only. */
 export function cpuSeconds({ pid }) {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
   // The fields after the name. The name may contain spaces. The first field after it is the state, which is the third

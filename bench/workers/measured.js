@@ -22,7 +22,7 @@ async function delayed(ms, work) {
   return await work()
 }
 
-/** A namespace of objects whose calls are counted under tag(), which is passed on to them. */
+/** A namespace of objects whose calls are counted under tag(). The tag is passed on to the objects. */
 function namespace(inner, tag, objectMs) {
   return {
     idFromName: (name) => inner.idFromName(name),

@@ -7,7 +7,7 @@ import { lex } from './lexer.mjs'
 const THREE_WORDS = /[A-Za-z…][a-z']*,? [a-z'…]+,? [A-Za-z'…]+/
 /** Strings that start like code, markup or a wire format. */
 const CODE = /^\s*[{[<]|^[A-Z]+ \/|^SELECT |^data:|=>/
-/** Consecutive format verbs, which stand in for two different words, not a repeated one. */
+/** Consecutive format verbs. They stand for two different words, not for a repeated word. */
 const VERBS = /%[a-z](?: %[a-z])+/g
 const TEXT_ATTRIBUTE = /\b(?:title|placeholder|label|help|hint|text|name|empty|aria-label|confirm|action)="([^"]*)"/g
 
