@@ -9,17 +9,17 @@ func prefixLength(v *view, i int) int {
 	return length
 }
 
-// isNetwork reports whether an IPv4 address has a prefix length and no bits set after the prefix, so it is not a
-// host's address.
+// isNetwork reports whether an IPv4 address is that of a network, not of a host. A network's address has a prefix
+// length, and all bits after the prefix are zero.
 func isNetwork(v *view, part *[4]int, i int) bool {
 	length := prefixLength(v, i)
 	address := uint32(part[0]<<24 | part[1]<<16 | part[2]<<8 | part[3])
 	return length >= 0 && length < 32 && address<<length == 0
 }
 
-// dottedAddress looks for an IPv4 address: four decimal numbers up to 255 without leading zeros, and not after a word
-// about versions. Addresses that cannot belong to a host on the internet or in a private network are not findings:
-// 0.0.0.0, 127.0.0.0/8, 255.255.255.255 and masks. Source: RFC 791, RFC 6890.
+// dottedAddress looks for an IPv4 address: four decimal numbers up to 255 without leading zeros. Numbers after a word
+// about versions are not an address. The addresses 0.0.0.0, 127.0.0.0/8, 255.255.255.255 and masks are not findings,
+// because they cannot belong to a host on the internet or in a private network. Source: RFC 791, RFC 6890.
 func (s *Scanner) dottedAddress(v *view, start int) (next int, ok bool) {
 	part, i := quad(v, start)
 	if i < 0 || !v.closed(i) || v.at(i) == '-' || v.at(i) == '.' && isAlnum(v.at(i+1)) || part[0] == 0 || part[0] == 127 || part[0] == 255 && part[1] == 255 {
@@ -38,8 +38,8 @@ func (s *Scanner) dottedAddress(v *view, start int) (next int, ok bool) {
 	return s.emit(v, ruleIPv4, start, i)
 }
 
-// inPath reports whether a minus sign, or a decimal number and a separator, comes before i, as in the path data of an
-// SVG image: "1.52-.87 3.51.98.32".
+// inPath reports whether the text before i looks like the path data of an SVG image, such as "1.52-.87 3.51.98.32".
+// Such data has a minus sign before i, or a decimal number and a separator.
 func inPath(v *view, i int) bool {
 	switch v.at(i - 1) {
 	case '-':
@@ -62,7 +62,7 @@ func inPath(v *view, i int) bool {
 	return false
 }
 
-// quad reads four decimal numbers up to 255 with dots between them. end is -1 if there are no such numbers.
+// quad reads four decimal numbers up to 255 with dots between them. If there are none, end is -1.
 func quad(v *view, i int) (part [4]int, end int) {
 	for n := range 4 {
 		from := i
@@ -91,8 +91,8 @@ func (s *Scanner) colonAddress(v *view, start, end int) (next int, ok bool) {
 	return s.ipv6(v, start)
 }
 
-// ipv6 looks for an IPv6 address, perhaps with a zone: fe80::1%eth0. Loopback and unspecified addresses are not findings.
-// Source: RFC 4291, section 2.2.
+// ipv6 looks for an IPv6 address. The address may have a zone: fe80::1%eth0. Loopback and unspecified addresses are
+// not findings. Source: RFC 4291, section 2.2.
 func (s *Scanner) ipv6(v *view, start int) (next int, ok bool) {
 	if b := v.at(start - 2); v.at(start-1) == ':' && (isDigitByte(b) || b == ':') {
 		return 0, false // part of something else
@@ -110,9 +110,9 @@ func (s *Scanner) ipv6(v *view, start int) (next int, ok bool) {
 	return s.emit(v, ruleIPv6, start, i)
 }
 
-// groupsOfIPv6 returns the end of eight groups of up to four hexadecimal digits, or of fewer with one "::", and the
-// length of the longest group. The length is 0 if they do not form an address. The last two groups may be an IPv4
-// address: ::ffff:192.168.1.20.
+// groupsOfIPv6 reads an IPv6 address: eight groups of up to four hexadecimal digits, or fewer groups and one "::".
+// The last two groups may be an IPv4 address: ::ffff:192.168.1.20. It returns the end of the groups and the length of
+// the longest group. If the groups do not form an address, the length is 0.
 func groupsOfIPv6(v *view, i int) (end, long int) {
 	groups, gap := 0, false
 	if v.at(i) == ':' {
@@ -151,23 +151,23 @@ func groupsOfIPv6(v *view, i int) (end, long int) {
 	return i, longGroup(groups, long, gap)
 }
 
-// longGroup adjusts the length of the longest group to the number of groups. It returns 0 if an address cannot have
-// that number of groups.
+// longGroup corrects the length of the longest group if the number of groups is unusual. If an address cannot have
+// that number of groups, longGroup returns 0.
 func longGroup(groups, long int, gap bool) int {
 	switch {
 	case groups == 8 == gap || groups == 0:
 		return 0
 	case groups == 1:
 		return 1
-	case gap && groups > 3: // only an address has so many groups and a gap
+	case gap && groups > 3: // only an address has more than three groups and a gap
 		return 4
 	}
 	return long
 }
 
-// mac looks for a MAC address whose digits are not all the same: six or eight pairs of hexadecimal digits with colons
-// or dashes, or three or four groups of four with dots. Source: IEEE 802, section 8.1. Cisco IOS uses the form with
-// dots.
+// mac looks for a MAC address: six or eight pairs of hexadecimal digits with colons or dashes, or three or four
+// groups of four digits with dots. Its digits must not all be the same. Source: IEEE 802, section 8.1. Cisco IOS uses
+// the form with dots.
 func (s *Scanner) mac(v *view, start int) (next int, ok bool) {
 	group, sep := 2, v.at(start+2)
 	if v.at(start+4) == '.' {

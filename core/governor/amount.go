@@ -1,7 +1,6 @@
 package governor
 
-// isAmount reports whether the digits are a round number, such as 10000000 or 5 600 000, or two years, such as
-// 2010-2020.
+// isAmount reports whether the digits are a round number or two years. Examples: 10000000, 5 600 000, 2010-2020.
 func (p *phoneNumber) isAmount() bool {
 	zeros := 0
 	for zeros < p.n && p.digits[p.n-1-zeros] == '0' {
@@ -17,5 +16,4 @@ func (p *phoneNumber) isAmount() bool {
 	return zeros >= 3 && p.seps == sepSpace && p.groups[0] <= 3 && p.count >= 3 && groups == 3*(p.count-1) && p.groups[1] == 3
 }
 
-// isCentury reports whether two digits can be the beginning of a year.
 func isCentury(a, b byte) bool { return a == '1' && b >= '8' || a == '2' && b == '0' }

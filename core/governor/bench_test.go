@@ -8,7 +8,6 @@ import (
 	"testing"
 )
 
-// texts returns 32 KB of ordinary text of each of four kinds.
 func texts(b *testing.B) map[string][]byte {
 	b.Helper()
 	read := func(name string) []byte {
@@ -40,7 +39,6 @@ func BenchmarkScan(b *testing.B) {
 	}
 }
 
-// BenchmarkScanKeywords is BenchmarkScan with a list of keywords.
 func BenchmarkScanKeywords(b *testing.B) {
 	rules := withKeywords("project bluebird", "acme", "internal only", "confidential")
 	text := texts(b)["prose"]
@@ -51,8 +49,9 @@ func BenchmarkScanKeywords(b *testing.B) {
 	}
 }
 
-// BenchmarkSHA256 is the yardstick: scanning 32 KB should cost at most half as much. To compare, turn off the
-// processor's SHA instructions (GODEBUG=cpu.sha=off,cpu.avx2=off), because WebAssembly has no such instructions.
+// BenchmarkSHA256 measures a hash for comparison: scanning 32 KB should take at most half as long. For the
+// comparison, turn off the processor's SHA instructions (GODEBUG=cpu.sha=off,cpu.avx2=off), because WebAssembly has
+// no such instructions.
 func BenchmarkSHA256(b *testing.B) {
 	text := texts(b)["prose"]
 	b.SetBytes(int64(len(text)))
@@ -61,8 +60,8 @@ func BenchmarkSHA256(b *testing.B) {
 	}
 }
 
-// BenchmarkHostile scans texts made to be slow: each repeats something that a detector starts to read and then
-// rejects.
+// BenchmarkHostile scans texts that should take as long as possible. Each text repeats the start of something that a
+// detector rejects later.
 func BenchmarkHostile(b *testing.B) {
 	rules := AllRules()
 	for name, unit := range map[string]string{
@@ -115,7 +114,7 @@ func BenchmarkStream(b *testing.B) {
 	}
 }
 
-// BenchmarkSettings decodes settings and compiles their rules, as a stream does for each chunk.
+// BenchmarkSettings decodes settings and compiles their rules. A stream does the same for each chunk.
 func BenchmarkSettings(b *testing.B) {
 	defaults, all, large := NewSettings(), fullSettings(), fullSettings()
 	large.Lists[0].Words = nil

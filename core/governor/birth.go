@@ -5,8 +5,8 @@ package governor
 const months = "jan feb mar apr may jun jul aug sep oct nov dec " +
 	"mai okt dez ene abr ago dic gen mag giu lug set ott fev avr jui aou out mei maa mrt maj"
 
-// birthDate looks for a date a few words after a word about birth, in the same sentence. The word about birth ends at
-// i.
+// birthDate looks for a date after a word about birth. The word ends at i. The date must be in the same sentence, at
+// most a few words later.
 func (s *Scanner) birthDate(v *view, i int) (next int, ok bool) {
 	for limit := i + 32; i < limit; i++ {
 		b := v.at(i)
@@ -69,17 +69,17 @@ func date(v *view, i int) int {
 	return dateEnd(v, end+k, n <= 2 && isYear(third, k) && (isMonthDay(second, first) || isMonthDay(first, second)))
 }
 
-// compactDate returns the end of a date of eight digits, such as 19900314 or 14031990, or -1. Its first four digits
-// come before i.
+// compactDate returns the end of a date of eight digits, such as 19900314 or 14031990. The date's first four digits
+// come before i. If there is no such date, compactDate returns -1.
 func compactDate(v *view, first, i int) int {
 	last, n := decimal(v, i)
 	yearFirst := plausibleYear(first) && isMonthDay(last/100, last%100)
 	return dateEnd(v, i+n, n == 4 && (yearFirst || plausibleYear(last) && (isMonthDay(first%100, first/100) || isMonthDay(first/100, first%100))))
 }
 
-// dateSeparator returns the position after the separator at i, including any spaces around it, and the separator's
-// character. The character is 0 if there is no separator. The Chinese and Korean words for year and month count as a
-// dash.
+// dateSeparator reads the separator at i and the spaces around it. It returns the position after them and the
+// separator's character. If there is no separator, the character is 0. The Chinese and Korean words for year and
+// month count as a dash.
 func dateSeparator(v *view, i int) (next int, sep byte) {
 	if v.at(i) == ' ' && oneOf(v.at(i+1), "-/.") {
 		i++
@@ -109,7 +109,6 @@ func dateEnd(v *view, end int, ok bool) int {
 	return end
 }
 
-// isYear reports whether a number of two or four digits can be a year of birth.
 func isYear(year, digits int) bool { return digits == 4 && plausibleYear(year) || digits == 2 }
 
 func plausibleYear(year int) bool { return year >= 1900 && year <= 2099 }
@@ -123,7 +122,6 @@ func decimal(v *view, i int) (value, length int) {
 	return value, length
 }
 
-// ordinal skips st, nd, rd or th after a day.
 func ordinal(v *view, i int) int {
 	a, b := v.at(i)|0x20, v.at(i+1)|0x20
 	if a == 's' && b == 't' || a == 'n' && b == 'd' || a == 'r' && b == 'd' || a == 't' && b == 'h' {
@@ -145,7 +143,8 @@ func filler(v *view, i int) int {
 	return i
 }
 
-// month returns the end of the name of a month at i, or -1 if there is none. It ignores accents: März, févr., août.
+// month returns the end of the name of a month at i, or -1 if there is none. Accents do not matter: März, févr.,
+// août.
 func month(v *view, i int) int {
 	var name [3]byte
 	n := 0
@@ -169,8 +168,8 @@ func month(v *view, i int) int {
 	return -1
 }
 
-// plainLetter returns an accented letter of a month's name without its accent. b is the last byte of the letter's
-// UTF-8 form. It returns 0 for other letters.
+// plainLetter removes the accent from a letter of a month's name. b is the last byte of the letter's UTF-8 form. For
+// other letters, the result is 0.
 func plainLetter(b byte) byte {
 	switch {
 	case b <= 0xa5:
@@ -183,8 +182,8 @@ func plainLetter(b byte) byte {
 	return 0
 }
 
-// monthEnd returns end if a word of n letters, of which name holds the first three, may be a month. Otherwise, it
-// returns -1.
+// monthEnd returns end if a word may be the name of a month, or -1 if not. The word has n letters, and name holds the
+// first three.
 func monthEnd(name [3]byte, end, n int) int {
 	if n < 3 || n > 10 {
 		return -1

@@ -10,7 +10,7 @@ const (
 	isJoint     // . _ % + - ' ~
 	isHex       // 0-9 a-f A-F
 	opens       // a separator that may begin a finding: ( : < [
-	isEnding    // if it follows a word, the word needs a closer look: @ :
+	isEnding    // the word before it needs a closer look: @ :
 	joinsDigits // a separator between groups of digits: space ( )
 	inToken     // a token may continue with it after a word: / : = $
 	isEqual     // =
@@ -20,17 +20,18 @@ func isDigitByte(b byte) bool  { return b-'0' < 10 }
 func isLetterByte(b byte) bool { return b|0x20-'a' < 26 }
 func isAlnum(b byte) bool      { return class[b]&(isLower|isUpper|isDigit) != 0 }
 
-// view is the text that a detector may read. It records whether the detector read past its end. If so, the detector's
-// result depends on bytes that have not arrived, and counts only if the text has ended.
+// view is the text that a detector may read. It records whether the detector read past its end. If the detector did,
+// its result depends on bytes that have not arrived. Such a result counts only if the text has ended.
 type view struct {
 	text []byte
-	tail [tailLength]byte // the last bytes before text, in order; zero where there are none
+	tail [tailLength]byte // the last bytes before text, in order; zeros where there are none
 	past bool             // a byte past the end was read
 }
 
 const tailLength = 8
 
-// at returns the byte at an index, or 0 past the end. Indexes down to -tailLength are bytes before the text.
+// at returns the byte at an index. Past the end of the text, it returns 0. Indexes down to -tailLength are bytes
+// before the text.
 func (v *view) at(i int) byte {
 	if uint(i) < uint(len(v.text)) {
 		return v.text[i]
@@ -38,8 +39,8 @@ func (v *view) at(i int) byte {
 	return v.outside(i)
 }
 
-// outside returns the byte at an index that is not in text. It is a separate function because at is inlined in
-// hundreds of places.
+// outside returns the byte at an index that is not in text. It is a separate function to keep at small, because at is
+// inlined in hundreds of places.
 //
 //go:noinline
 func (v *view) outside(i int) byte {
@@ -53,14 +54,13 @@ func (v *view) outside(i int) byte {
 	return 0
 }
 
-// run returns the end of the run of at most limit bytes from i that have one of the classes.
+// run returns the end of the run of bytes at i that have one of the classes. It reads at most limit bytes.
 func (v *view) run(i, limit int, classes uint16) int {
 	for end := i + limit; i < end && class[v.at(i)]&classes != 0; i++ {
 	}
 	return i
 }
 
-// has reports whether the text at i starts with s.
 func (v *view) has(i int, s string) bool {
 	for j := range len(s) {
 		if v.at(i+j) != s[j] {
@@ -70,14 +70,15 @@ func (v *view) has(i int, s string) bool {
 	return true
 }
 
-// closed reports whether a finding can end before i, because no letter, digit or underscore follows.
+// closed reports whether a finding can end before i. A finding cannot end there if a letter, digit or underscore
+// follows.
 func (v *view) closed(i int) bool {
 	b := v.at(i)
 	return !isAlnum(b) && b != '_'
 }
 
-// isPlain reports whether a word cannot be a finding: it has no digits, it is too short for a token, and the byte
-// after it does not make it part of a finding.
+// isPlain reports whether a word cannot be a finding. Such a word has no digits and is too short for a token, and the
+// byte after it does not make it part of a finding.
 func isPlain(text []byte, start, end int, kinds uint16) bool {
 	if kinds&isDigit != 0 || end-start >= minToken && (end-start >= minLetters || kinds&(isLower|isUpper) == isLower|isUpper || class[text[start+2]]&isJoint != 0) {
 		return false // two letters and a joint may begin a MAC address

@@ -2,10 +2,10 @@ package governor
 
 import "math/bits"
 
-// skipCommon finds the first word or separator in the text that needs a closer look. It returns where that begins,
-// how far the word has been read, and the classes of the bytes read. Its loop determines the cost of ordinary text:
-// one or two tests per eight letters and one lookup per word. Other words cost more, because they take function
-// calls.
+// skipCommon finds the first word or separator in the text that needs a closer look. It returns where the word or
+// separator begins, how far the word has been read, and the classes of the bytes read. The loop in skipCommon
+// determines the cost of ordinary text: one or two tests per eight letters and one lookup per word. Other words cost
+// more, because they take function calls.
 //
 //go:noinline
 func skipCommon(text []byte) (start, end int, kinds uint16) {
@@ -45,8 +45,9 @@ func skipCommon(text []byte) (start, end int, kinds uint16) {
 	}
 }
 
-// readCommon reads the word at i, up to minToken bytes. Its first n bytes are known to be lowercase letters, except
-// that the first may be a capital. common is set if the word needs no closer look.
+// readCommon reads the word at i, up to minToken bytes. The caller knows that the first n bytes are lowercase
+// letters, or that the first is a capital and the others are lowercase letters. If the word needs no closer look,
+// common is set.
 func readCommon(text []byte, i, n int) (end int, kinds uint16, common bool) {
 	first := class[text[i]]
 	if end = i + 1; n > 1 {
@@ -65,22 +66,22 @@ func readCommon(text []byte, i, n int) (end int, kinds uint16, common bool) {
 	return end, kinds | first, isCommon(text[i:end], kinds, after)
 }
 
-// eight returns the first eight bytes of c as a little-endian integer.
+// eight reads eight bytes as a little-endian integer.
 func eight(c []byte) uint64 {
 	return uint64(c[0]) | uint64(c[1])<<8 | uint64(c[2])<<16 | uint64(c[3])<<24 |
 		uint64(c[4])<<32 | uint64(c[5])<<40 | uint64(c[6])<<48 | uint64(c[7])<<56
 }
 
-// lowerCase counts the letters from a to z that w begins with, lowest byte first.
+// lowerCase counts the letters from a to z at the start of w. The lowest byte of w comes first.
 func lowerCase(w uint64) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	low := w &^ highs
-	// The high bit is set for each byte that is not such a letter.
+	// The high bit is set for each byte that is not from a to z.
 	others := (w | ^(low + ones*(0x80-'a')) | (low + ones*(0x7f-'z'))) & highs
 	return bits.TrailingZeros64(others) >> 3
 }
 
-// separators returns the number of bytes before the first one that belongs to a word or opens a finding.
+// separators returns the number of bytes before the first byte that belongs to a word or may begin a finding.
 func separators(text []byte) int {
 	for i, b := range text {
 		if class[b]&(inWord|opens) != 0 {
@@ -90,10 +91,10 @@ func separators(text []byte) int {
 	return len(text)
 }
 
-// isCommon reports whether a word is like most words: lower case, perhaps with a capital or with dots and dashes, and
-// not in the vocabulary. A short number, perhaps with a point or dash in it, is common too if no other group of
-// digits can follow it. kinds holds the classes of all bytes of the word except the first. The parameter after holds
-// the classes of the byte that follows the word.
+// isCommon reports whether a word is like most words. A common word is in lower case, perhaps with a capital, dots or
+// dashes, and it is not in the vocabulary. A short number is common too if no other group of digits can follow it.
+// The number may have a point or dash in it. kinds holds the classes of all bytes of the word except the first. The
+// parameter after holds the classes of the byte that follows the word.
 func isCommon(word []byte, kinds, after uint16) bool {
 	if class[word[0]]&(isLower|isUpper) == 0 {
 		return len(word) < 6 && kinds&^(inWord|isDigit|isHex|isJoint) == 0 && class[word[0]]&isDigit != 0 && after&(joinsDigits|inToken|isEnding) == 0
@@ -115,7 +116,7 @@ func isCommon(word []byte, kinds, after uint16) bool {
 	return false
 }
 
-// hasLikely reports whether one of the runs of letters in a word may be in the vocabulary.
+// hasLikely reports whether a run of letters in a word may be in the vocabulary.
 func hasLikely(word []byte) bool {
 	from := 0
 	for i, b := range word {
@@ -130,8 +131,8 @@ func hasLikely(word []byte) bool {
 	return len(word)-from >= 2 && isLikely(word[from:])
 }
 
-// mayOpen reports whether a separator and the byte after it may begin a phone number, an IPv6 address, a mark of a
-// chat template, or a word in another script.
+// mayOpen reports whether something that needs a closer look may begin with a separator and the byte after it: a
+// phone number, an IPv6 address, a mark of a chat template, or a word in another script.
 func mayOpen(separator, next byte) bool {
 	switch separator {
 	case '(':
@@ -146,7 +147,7 @@ func mayOpen(separator, next byte) bool {
 	return mayBeForeign(separator, next)
 }
 
-// readWord returns the length of the word that text begins with, and the classes of its bytes.
+// readWord reads the word at the start of text. It returns the word's length and the classes of its bytes.
 func readWord(text []byte) (length int, kinds uint16) {
 	for i, b := range text {
 		c := class[b]

@@ -1,10 +1,11 @@
 package governor
 
-// maxIndent limits the white space between an element's name and its text, and the length of a type's name.
+// maxIndent limits two things, in bytes: the white space between an element's name and its text, and the name of a
+// type.
 const maxIndent = 32
 
-// connector returns the start of the value after the name [start, i) and the quote that encloses it, or -1 if there
-// is no value. If spaced is set, only a space may come before the value.
+// connector returns the start of the value after the name [start, i), and the quote that encloses the value. If there
+// is no value, the start is -1. If spaced is set, only a space may come before the value.
 func connector(v *view, start, i int, spaced bool) (from int, quote byte) {
 	for oneOf(v.at(i), "\"'`]\\*") {
 		i++
@@ -31,8 +32,8 @@ func connector(v *view, start, i int, spaced bool) (from int, quote byte) {
 	return opened(v, i)
 }
 
-// behindDefault returns the start of the default value in the block of a variable at i, as in variable "token" {
-// default = "…". It returns i if there is no default.
+// behindDefault returns the start of a variable's default value: variable "token" { default = "…". The block of the
+// variable begins at i. If there is no default, behindDefault returns i.
 func behindDefault(v *view, i int) int {
 	for at := i + 1; at < i+5*maxIndent && !oneOf(v.at(at), "{}\x00"); at++ {
 		if v.has(at, "efault") {
@@ -47,7 +48,8 @@ func behindDefault(v *view, i int) int {
 	return i
 }
 
-// operator returns the end of the text at i that connects the name at start with its value, or -1 if there is none.
+// operator reads the text at i that connects the name at start with its value. It returns the end of that text, or -1
+// if there is none.
 func operator(v *view, start, i int, spaced bool) int {
 	b, next := v.at(i), v.at(i+1)
 	switch {
@@ -87,8 +89,8 @@ func operator(v *view, start, i int, spaced bool) int {
 }
 
 // argument returns the index of the opening quote of an argument at i, or -1 if there is none. The argument may have
-// a name: env("SECRET_KEY", default="…"). After a name without quotes, a string that names a secret is a label for
-// display: translate(LABEL_PASSWORD, "Password2").
+// a name: env("SECRET_KEY", default="…"). If the argument before it has no quotes, a string that names a secret is
+// only a label for display: translate(LABEL_PASSWORD, "Password2").
 func argument(v *view, i int, quoted bool) int {
 	if v.has(i, "default=") {
 		i += len("default=")
@@ -102,10 +104,10 @@ func argument(v *view, i int, quoted bool) int {
 	return i
 }
 
-// asserted returns the index of the opening quote of the string that a getter's result is compared with, or -1 if
-// there is none. The getter's name ends before i: assertThat(app.getToken(), equalTo("…")),
-// expect(app.token).toBe("…"), if (getToken() == "…"). Tests of a web page type the value into a field:
-// find("password").send_keys("…").
+// asserted looks for a string that a test compares with the result of a getter. The getter's name ends before i:
+// assertThat(app.getToken(), equalTo("…")), expect(app.token).toBe("…"), if (getToken() == "…"). It also finds a
+// string that a test of a web page types into a field: find("password").send_keys("…"). It returns the index of the
+// string's opening quote, or -1 if there is none.
 func asserted(v *view, i int) int {
 	from := i
 	if v.has(i, "()") {
@@ -142,8 +144,8 @@ func asserted(v *view, i int) int {
 	return -1
 }
 
-// otherwise returns the start of the fallback for a variable that is not set, or -1 if there is none. The variable's
-// name and its closing quote end before i: getenv("TOKEN") ?? "…", get('TOKEN') or '…'.
+// otherwise returns the start of the value that replaces a missing variable: getenv("TOKEN") ?? "…", get('TOKEN') or
+// '…'. The variable's name and its closing quote end before i. If there is no such value, otherwise returns -1.
 func otherwise(v *view, i int) int {
 	from := v.spaces(i + 1)
 	for i = from; i < from+2 && oneOf(v.at(i), "or|?:"); i++ {
@@ -154,8 +156,8 @@ func otherwise(v *view, i int) int {
 	return -1
 }
 
-// behindTag returns the start of an element's text, perhaps on the next line, or -1 if the start tag does not end.
-// The start tag's attributes or its end are at i.
+// behindTag returns the start of an element's text, which may be on the next line. The attributes or the end of the
+// start tag are at i. If the start tag does not end, behindTag returns -1.
 func behindTag(v *view, i int) int {
 	for end := i + 2*maxIndent; i < end; i++ {
 		switch b := v.at(i); {
@@ -168,8 +170,8 @@ func behindTag(v *view, i int) int {
 	return -1
 }
 
-// behindWords returns the end of the words between a name and its value: password for the router: …, the token for
-// staging is …, key 2: …. It returns i if there are none.
+// behindWords returns the end of the words between a name and its value. Examples: password for the router: …, the
+// token for staging is …, key 2: …. If there are no such words, behindWords returns i.
 func behindWords(v *view, i int) int {
 	if v.at(i) != ' ' {
 		return i
@@ -196,8 +198,8 @@ func behindWords(v *view, i int) int {
 	return i
 }
 
-// opened returns the start of the value at i, after any quotes, and the quote character. It returns -1 if there is
-// nothing between the quotes.
+// opened returns the start of the value at i, after any quotes, and the quote character. If there is nothing between
+// the quotes, the start is -1.
 func opened(v *view, i int) (from int, quote byte) {
 	if at := v.blanks(i); isQuote(v.at(at)) || v.has(at, "- ") && isQuote(v.at(at+2)) {
 		i = at // on the next line
@@ -229,12 +231,12 @@ func opened(v *view, i int) (from int, quote byte) {
 
 func isQuote(b byte) bool { return oneOf(b, "\"'`") }
 
-// conversions lists the names, in lower case, of functions that convert or wrap a string.
+// conversions lists the functions that convert or wrap a string. Their names are in lower case.
 var conversions = [...]string{"byte", "bytes", "getbytes", "from", "secretkeyspec", "ivparameterspec", "string", "str", "secretstr", "secretstring", "guardedstring", "fromstring", "plaintext", "unsafeplaintext", "text", "_t", "strdup", "stringptr", "ptr", "valueof", "cstring", "encode", "b64decode", "fromhex", "quote", "trim", "sensitive", "nonsensitive"}
 
-// inCall returns the start of the quoted string that a call at i converts to bytes or to another string type:
-// []byte("…"), Buffer.from("…"), encoding.GetBytes("…"), new String("…"), SecretStr("…"). It returns i if there is no
-// such call.
+// inCall looks for a call at i that converts a string to bytes or to another string type: []byte("…"),
+// Buffer.from("…"), encoding.GetBytes("…"), new String("…"), SecretStr("…"). It returns the start of the quoted
+// string, or i if there is no such call.
 func inCall(v *view, i int) int {
 	at := i
 	if v.has(at, "new ") {
@@ -257,8 +259,7 @@ func inCall(v *view, i int) int {
 	return i
 }
 
-// behindOptions returns the end of the options without a value at i: ConvertTo-SecureString -AsPlainText -Force …. It
-// returns i if there are none.
+// behindOptions skips options without a value: ConvertTo-SecureString -AsPlainText -Force …. The options start at i.
 func behindOptions(v *view, i int) int {
 	for n := 0; n < 3 && v.at(i) == ' ' && v.at(i+1) == '-' && isLetterByte(v.at(i+2)); n++ {
 		i = v.run(i+2, maxIndent, isLower|isUpper)
@@ -266,15 +267,14 @@ func behindOptions(v *view, i int) int {
 	return i
 }
 
-// isOption reports whether only a space is needed between the name at start and its value: --token, -Password, ENV
-// TOKEN.
+// isOption reports whether a space is enough between the name at start and its value: --token, -Password, ENV TOKEN.
 func isOption(v *view, start int) bool {
 	before := v.at(start - 1)
 	return before == '-' && v.at(start-2) <= '-' || before == ' ' && (v.has(start-4, "ENV") || v.has(start-4, "env")) || equalFold("bearer", v.text[start:min(start+6, len(v.text))])
 }
 
-// nextElement returns the start of the text of the element that follows an end tag, or -1 if there is none. The end
-// tag's name is at i.
+// nextElement returns the start of the next element's text after an end tag, or -1 if there is none. The end tag's
+// name is at i.
 func nextElement(v *view, i int) int {
 	i = v.run(i, maxIndent, inWord)
 	if v.at(i) != '>' {
@@ -289,8 +289,9 @@ func nextElement(v *view, i int) int {
 	return i + 1
 }
 
-// behindType returns the end of the type's or attribute's name between a name and its value: var token string = "…",
-// <add key="token" value="…">, {"name": "token", "value": "…"}. It returns i if there is none.
+// behindType returns the end of the name of a type or attribute between a name and its value. Examples: var token
+// string = "…", <add key="token" value="…">, {"name": "token", "value": "…"}. If there is no such name, behindType
+// returns i.
 func behindType(v *view, i int) int {
 	if v.at(i-1) == ' ' && (v.has(i, "string ") || v.has(i, "-String ")) {
 		return v.run(i, len("-string"), inWord) + 1
@@ -311,7 +312,7 @@ func behindType(v *view, i int) int {
 }
 
 // behindAnnotation returns the end of a type between a name and its value: token: str = "…". In a shell, a default
-// has a dash instead: ${TOKEN:-…}. It returns i if there is neither.
+// has a dash in this place: ${TOKEN:-…}. If there is neither, behindAnnotation returns i.
 func behindAnnotation(v *view, start, i int) int {
 	if v.at(i) == '-' && v.at(start-1) == '{' {
 		return i + 1
@@ -332,8 +333,8 @@ func (v *view) blanks(i int) int {
 	return i
 }
 
-// isArgument reports whether the name at start is an argument of a call: either the first one, in quotes that end
-// before i, or a constant.
+// isArgument reports whether the name at start is an argument of a call. The name is either a constant, or the first
+// argument, in quotes that end before i.
 func isArgument(v *view, start, i int) bool {
 	before := start - 1
 	quote := v.at(before)
@@ -348,10 +349,10 @@ func isArgument(v *view, start, i int) bool {
 	return v.at(before) == '(' && (v.at(i-1) == quote || v.at(i-2) == quote)
 }
 
-// spaces returns the end of the spaces or tabs from i, up to four.
+// spaces returns the end of the spaces and tabs at i. It reads at most four.
 func (v *view) spaces(i int) int { return v.gap(i, 4) }
 
-// gap returns the end of the spaces or tabs from i, up to the limit most.
+// gap returns the end of the spaces and tabs at i. It reads at most as many as the parameter most says.
 func (v *view) gap(i, most int) int {
 	for end := i + most; i < end && (v.at(i) == ' ' || v.at(i) == '\t'); i++ {
 	}

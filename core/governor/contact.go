@@ -1,11 +1,11 @@
 package governor
 
-// fileEndings lists last labels that belong to files rather than domains: logo@2x.png.
+// fileEndings lists endings of files that look like the last label of a domain: logo@2x.png.
 var fileEndings = []string{"png", "jpg", "jpeg", "gif", "svg", "webp", "ico", "css", "js", "mjs", "ts", "tsx", "json", "yaml", "yml", "html", "htm", "txt", "go", "java", "tar", "gz", "exe", "log", "lock", "local"}
 
-// email looks for an email address whose local part is the word [start, end), before '@'. Its domain is an IPv4
-// address in brackets, or a name whose last label has only letters or begins with xn--. A quoted local part is not
-// recognized. Source: RFC 5321, section 4.1.2.
+// email looks for an email address. Its local part is the word [start, end), before '@'. Its domain is an IPv4
+// address in brackets, or a name. The last label of the name has only letters or begins with xn--. A quoted local
+// part is not recognized. Source: RFC 5321, section 4.1.2.
 func (s *Scanner) email(v *view, start, end int) (next int, ok bool) {
 	if end-start > 64 || class[v.text[end-1]]&isJoint != 0 && v.text[end-1] == '.' {
 		return 0, false
@@ -31,8 +31,8 @@ func (s *Scanner) email(v *view, start, end int) (next int, ok bool) {
 	return s.emit(v, ruleEmail, start, last)
 }
 
-// domain returns the end of the domain at start, or 0 if there is none, and the start of its last label. The labels
-// before the last may contain letters beyond ASCII.
+// domain returns the end of the domain at start and the start of its last label. If there is no domain, the end is 0.
+// The other labels may contain letters beyond ASCII.
 func domain(v *view, start int) (last, label int) {
 	label = start
 	accent := 0 // index of the label's first letter beyond ASCII
@@ -68,7 +68,6 @@ func domain(v *view, start int) (last, label int) {
 	return last, label
 }
 
-// topLevel reports whether a domain's last label can be a top-level domain.
 func topLevel(label []byte) bool {
 	if len(label) < 2 || len(label) > 24 {
 		return false

@@ -6,14 +6,15 @@ import (
 	"github.com/postern-ai/postern/core/governor/checksum"
 )
 
-// sampleKeys lists the CRC-32 checksums of keys that vendors publish as samples. With checksums instead of the keys,
-// no code host's secret scanner reports this file. credential_test.go has the keys in pieces, with their sources.
+// sampleKeys lists the CRC-32 checksums of keys that vendors publish as samples. The list has checksums instead of
+// keys, so the secret scanners of code hosts do not report this file. credential_test.go has the keys in pieces, with
+// their sources.
 var sampleKeys = [...]uint32{
 	0x776de070, 0x396d8142, 0xab4d2e47, 0xb4cbd586, 0x87707360, 0xcea67886, 0x2b6eff54, 0x6b6cbffe,
 }
 
-// isSample reports whether a token is a vendor's sample: one with EXAMPLE in it, such as AKIAIOSFODNN7EXAMPLE, or one
-// of sampleKeys.
+// isSample reports whether a token is a vendor's sample. A sample contains EXAMPLE, as in AKIAIOSFODNN7EXAMPLE, or is
+// one of sampleKeys.
 func isSample(token []byte) bool {
 	if bytes.Contains(token, []byte("EXAMPLE")) {
 		return true
@@ -27,10 +28,10 @@ func isSample(token []byte) bool {
 	return false
 }
 
-// scheme looks at the value at from. In the header "authorization", the scheme's name and a space may come before the
-// secret. The secret of the Basic scheme, and other values too, may be a user name and password in base64. If so, the
-// base64 is the finding. Otherwise next is where the secret begins, or -1 if there is none. Source: RFC 9110, section
-// 11.4; RFC 7617.
+// scheme looks at the value at from. In the header "authorization", the name of a scheme and a space may come before
+// the secret. If the value is a user name and password in base64, the base64 is the finding. The Basic scheme
+// requires that form, but other values may have it too. Otherwise, next is where the secret begins, or -1 if there is
+// none. Source: RFC 9110, section 11.4; RFC 7617.
 func (s *Scanner) scheme(v *view, from int, subject context) (next int, ok bool) {
 	next = from
 	basic := false
@@ -52,9 +53,9 @@ func (s *Scanner) scheme(v *view, from int, subject context) (next int, ok bool)
 	return next, false
 }
 
-// userPassword returns the end of the base64 at from that encodes a user name, a colon and a password. If it encodes
-// something else, ok is false and end is from. If the pair is too short or the password is a placeholder, ok is false
-// and end is -1.
+// userPassword returns the end of the base64 at from that encodes a user name, a colon and a password. If the base64
+// encodes something else, ok is false and end is from. If the pair is too short or the password is a placeholder, ok
+// is false and end is -1.
 func (s *Scanner) userPassword(v *view, from int) (end int, ok bool) {
 	for end = from; end < from+maxValue && value64(v.at(end)) < 64; end++ {
 	}
@@ -81,13 +82,13 @@ func (s *Scanner) userPassword(v *view, from int) (end int, ok bool) {
 	return end, true
 }
 
-// isBlank reports whether a password is only a placeholder.
 func isBlank(password []byte) bool {
 	return isPlaceholder(password) || isNameOfPassword(password) || containsFold(password, "password")
 }
 
-// userOption looks for the password after curl's option for a user name and password. The option is the word at
-// [start, end). Other programs give the option another meaning. Source: https://curl.se/docs/manpage.html#-u
+// userOption looks for the password after curl's option for a user name and password. The option is the word [start,
+// end). Other programs have options of the same name with another meaning. Source:
+// https://curl.se/docs/manpage.html#-u
 func (s *Scanner) userOption(v *view, start, end int) (next int, ok bool) {
 	if s.since(aboutCommand, start) > nearCommand || !isUserOption(v.text[start:end]) {
 		return 0, false
@@ -116,7 +117,7 @@ func (s *Scanner) userOption(v *view, start, end int) (next int, ok bool) {
 			break
 		}
 	}
-	if to == from && colon > i { // the key is in place of the user name
+	if to == from && colon > i { // the key takes the place of the user name
 		from, to = i, colon
 	}
 	if to-from < 4 || to-from == maxValue {
@@ -129,8 +130,8 @@ func (s *Scanner) userOption(v *view, start, end int) (next int, ok bool) {
 	return s.emit(v, rulePassword, from, to)
 }
 
-// loginOption looks for the password after -p, the word [start, end), in a command that logs in: docker login -p …,
-// mysql -p….
+// loginOption looks for the password after the option -p of a command that logs in: docker login -p …, mysql -p…. The
+// option is the word [start, end).
 func (s *Scanner) loginOption(v *view, start, end int) (next int, ok bool) {
 	if end < start+2 || v.text[start+1]|0x20 != 'p' || v.at(start-1) == '-' || s.since(aboutLogin, start) > nearBefore {
 		return 0, false

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// samples lists the keys of sampleKeys, grouped by the page that published them on 2026-11-24. The keys are in
-// pieces, so no code host's secret scanner reports them.
+// samples lists the keys of sampleKeys by the page that published them on 2026-11-24. The keys are in pieces, so the
+// secret scanners of code hosts do not report them.
 var samples = map[string][]string{
 	"https://docs.stripe.com/api/authentication": {
 		"sk_test_4eC 39HqLyjWDar jtT1zdp7dc",
@@ -28,7 +28,7 @@ var samples = map[string][]string{
 	},
 }
 
-// TestSamplesAreNoSecrets scans the keys that vendors publish, and then each key with one character changed.
+// TestSamplesAreNoSecrets scans the keys that vendors publish. It then scans each key with one character changed.
 func TestSamplesAreNoSecrets(t *testing.T) {
 	rules, count := AllRules(), 0
 	for source, all := range samples {

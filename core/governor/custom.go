@@ -1,16 +1,16 @@
 package governor
 
-// thread is a position in a program that can be reached by reading the text from start.
+// thread is a position in a program. The text from start leads to that position.
 type thread struct {
 	id      uint16 // the instruction's number among those of all programs
 	program uint8
 	start   int // index in the view
 }
 
-// threads is a set of threads in order of insertion, with at most one for each instruction.
+// threads is a set of threads in order of insertion. It has at most one thread for each instruction.
 type threads struct {
 	list  []thread
-	place []uint16 // for each id, its index in list if the thread there has that id
+	place []uint16 // for each id, the index in list of its thread, if that thread has the id
 }
 
 func (t *threads) add(one thread) bool {
@@ -23,9 +23,10 @@ func (t *threads) add(one thread) bool {
 	return true
 }
 
-// machine is the memory of a search. It holds the threads that the last code point has led to, those threads together
-// with all that they reach without another code point, and the best match so far. Threads are in order of their
-// starts, so the first of two threads at one instruction has the earlier start.
+// machine is the memory of a search. It holds the best match so far and two sets of threads. The first set holds the
+// threads that the last code point has led to. The second set also holds all threads that these reach without another
+// code point. Threads are in order of their starts. Therefore, if two threads are at one instruction, the first has
+// the earlier start.
 type machine struct {
 	pending, live threads
 	stack         []uint16
@@ -40,8 +41,8 @@ func newMachine(total int) *machine {
 	return m
 }
 
-// custom searches v for the operator's patterns, from s.customAt up to the index to. Of overlapping matches, the
-// leftmost wins, then the longest, then the first pattern's. If flush is set, a match cannot extend past to.
+// custom searches v for the operator's patterns, from s.customAt up to the index to. If matches overlap, the leftmost
+// match wins, then the longest, then that of the first pattern. If flush is set, a match cannot extend past to.
 // Otherwise, custom sets s.customAt to the offset before which no new match can begin.
 func (s *Scanner) custom(p *patterns, v *view, to int, flush bool) {
 	for {
@@ -65,9 +66,9 @@ func (s *Scanner) custom(p *patterns, v *view, to int, flush bool) {
 	}
 }
 
-// matched turns a match that a search has found into a finding. If the match is exempted, it is not a finding. The
-// search for the other patterns then begins again at its start, because a match of another pattern may begin in it
-// and end after it.
+// matched turns a match into a finding. If the match is exempted, it is not a finding. In that case, the search for
+// the other patterns begins again at the start of the match, because a match of another pattern may begin in it and
+// end after it.
 func (s *Scanner) matched(p *patterns, v *view) {
 	m := s.machine
 	if !m.matched || s.rules.inPlaceholder(v, m.start, m.end) {
@@ -86,8 +87,9 @@ func (s *Scanner) matched(p *patterns, v *view) {
 	s.found = append(s.found, f)
 }
 
-// search runs all programs from the index i until a match is certain, no thread is left, or a match would be longer
-// than MaxMatch. It returns where the search continues. wait is true if the result depends on the bytes after to.
+// search runs all programs from the index i. It stops when a match is certain, when no thread is left, or when a
+// match would be longer than MaxMatch. It returns where the search continues. If the result depends on the bytes
+// after to, wait is true.
 func (s *Scanner) search(p *patterns, v *view, i, to int, flush bool) (resume int, wait bool) {
 	m := s.machine
 	m.pending.list, m.matched = m.pending.list[:0], false
@@ -113,7 +115,7 @@ func (s *Scanner) search(p *patterns, v *view, i, to int, flush bool) (resume in
 	return i, false
 }
 
-// hold returns the first index at which a pending thread or the match began, or i if there is neither.
+// hold returns the earliest index at which a pending thread or the match began. If there is neither, it returns i.
 func (m *machine) hold(i int) int {
 	if m.matched {
 		i = m.start
@@ -138,8 +140,8 @@ func (m *machine) step(p *patterns, r rune) {
 	}
 }
 
-// reach fills m.live with all threads that the pending ones reach at the index i without another code point. If begin
-// is set, new matches may begin there.
+// reach fills m.live with all threads that the pending threads reach at the index i without another code point. If
+// begin is set, new matches may begin there.
 func (s *Scanner) reach(p *patterns, v *view, i int, begin bool) {
 	m := s.machine
 	m.live.list = m.live.list[:0]
@@ -183,7 +185,8 @@ func (s *Scanner) conditions(v *view, i int) (holds int) {
 	return holds | noWordBoundary
 }
 
-// follow adds a thread and all threads that it reaches at the index i under the conditions that hold there.
+// follow adds a thread and all threads that it reaches at the index i without another code point. holds is the set of
+// conditions that are true there.
 func (m *machine) follow(one *program, t thread, i, holds int) {
 	m.stack = append(m.stack[:0], t.id)
 	for len(m.stack) > 0 {
@@ -208,7 +211,7 @@ func (m *machine) follow(one *program, t thread, i, holds int) {
 	}
 }
 
-// match makes a match that ends at i the best match, if it is better than the current one.
+// match considers a match that ends at i. If it is better than the best match so far, it takes its place.
 func (m *machine) match(t thread, i int) {
 	better := !m.matched || t.start < m.start || t.start == m.start && (i > m.end || t.program < m.program)
 	if i > t.start && better {

@@ -13,7 +13,6 @@ import (
 
 const dataFolder = "../../testdata/governor"
 
-// ruleData is one rule in a file of testdata/governor.
 type ruleData struct {
 	file             string
 	name, severity   string
@@ -22,14 +21,14 @@ type ruleData struct {
 	positives, fails []example
 }
 
-// example is a line of a data file. start and end are where the finding must be. In near misses, end is 0.
+// example is a line of a data file. The finding must be at [start, end). In near misses, end is 0.
 type example struct {
 	line       string
 	text       []byte
 	start, end int
 }
 
-// readData reads the rules of every file. Tokens are generated with a fixed seed for each line.
+// readData reads the rules of every file. The tokens of each line are generated with a fixed seed.
 func readData(t testing.TB) []ruleData {
 	t.Helper()
 	files, err := filepath.Glob(dataFolder + "/*.txt")
@@ -47,7 +46,6 @@ func readData(t testing.TB) []ruleData {
 	return all
 }
 
-// readFile reads the rules of one file.
 func readFile(t testing.TB, file, content string) (all []ruleData) {
 	t.Helper()
 	for number, line := range strings.Split(content, "\n") {
@@ -98,7 +96,6 @@ func (r *ruleData) add(line, where string, seed uint64) bool {
 	return true
 }
 
-// describe formats a finding.
 func describe(text []byte, f Finding) string {
 	name := "keyword or pattern"
 	if int(f.Rule) < len(table) {
@@ -107,7 +104,6 @@ func describe(text []byte, f Finding) string {
 	return fmt.Sprintf("%s [%d,%d) %q", name, f.Start, f.End, text[f.Start:f.End])
 }
 
-// describeWith is like describeAll, but also names lists and patterns.
 func describeWith(rules *Rules, text []byte, all []Finding) string {
 	var out []string
 	p := rules.settings.Policy()
@@ -149,7 +145,8 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestDataCoversEveryRule compares the table with the data: names, severities, formats, sources, counts.
+// TestDataCoversEveryRule compares the table with the data. It compares names, severities, formats, sources and
+// counts.
 func TestDataCoversEveryRule(t *testing.T) {
 	all := readData(t)
 	have := map[string]bool{}
@@ -177,7 +174,6 @@ func TestDataCoversEveryRule(t *testing.T) {
 	}
 }
 
-// patternsOf lists the token formats of a rule.
 func patternsOf(id ID) (patterns []string) {
 	for i := range tokenFormats {
 		if f := &tokenFormats[i]; f.rule == table[id].Name {
@@ -188,7 +184,8 @@ func patternsOf(id ID) (patterns []string) {
 	return patterns
 }
 
-// TestEverySplit scans every positive in two pieces, cut at every position, and in pieces of every size from 1 to 8.
+// TestEverySplit scans every positive in two pieces, for every position of the cut. It also scans every positive in
+// pieces of 1 to 8 bytes.
 func TestEverySplit(t *testing.T) {
 	rules := withKeywords("project bluebird", "token", "übe", "naïve")
 	for _, r := range readData(t) {
@@ -215,7 +212,6 @@ func compareSplit(t *testing.T, e example, want []Finding, rules *Rules, pieces 
 	}
 }
 
-// resumed returns a scanner restored from the state of s.
 func resumed(t testing.TB, s *Scanner, rules *Rules) *Scanner {
 	state := s.AppendState(nil)
 	next, err := Resume(state, rules)
@@ -225,8 +221,8 @@ func resumed(t testing.TB, s *Scanner, rules *Rules) *Scanner {
 	return next
 }
 
-// scanPieces scans a text in pieces and checks the contract of Next. Between two pieces, only the scanner's state is
-// kept. held is the largest number of bytes held back.
+// scanPieces scans a text in pieces and checks the contract of Next. Only the scanner's state is kept between two
+// pieces. held is the largest number of bytes held back.
 func scanPieces(t testing.TB, rules *Rules, pieces ...[]byte) (found []Finding, held int) {
 	s := NewScanner(rules)
 	var window []byte

@@ -3,13 +3,13 @@ package governor
 // maxDER limits the size of a private key in DER. An RSA key of 8,192 bits takes 4.7 KB.
 const maxDER = 6000
 
-// minLine is the minimum length of a line of base64 that may continue on the next one. Lines have 64 characters in
-// PEM and 76 in MIME.
+// minLine is the minimum length of a line of base64 that continues on the next line. Lines have 64 characters in PEM
+// and 76 in MIME.
 const minLine = 60
 
-// derKey looks for a private key in DER, encoded in base64 without the header and footer of PEM, perhaps on several
-// lines. The text must have the length that the key states. Source: RFC 8017, appendix A.1.2 (RSA), RFC 5915 (SEC1),
-// RFC 5958 (PKCS #8); X.690, section 8.1.3.
+// derKey looks for a private key in DER, encoded in base64 without the header and footer of PEM. The base64 may have
+// several lines. Its length must be the length that the key states. Source: RFC 8017, appendix A.1.2 (RSA), RFC 5915
+// (SEC1), RFC 5958 (PKCS #8); X.690, section 8.1.3.
 func (s *Scanner) derKey(v *view, start int) (next int, ok bool) {
 	const first = 32
 	for i := start; i < start+first; i++ {
@@ -44,7 +44,8 @@ func (s *Scanner) derKey(v *view, start int) (next int, ok bool) {
 	return s.emit(v, rulePrivateKey, start, end)
 }
 
-// derLength returns the length in bytes of the private key that begins with head, or 0 if head does not begin one.
+// derLength returns the length, in bytes, of the private key that begins with head. If head is not the beginning of a
+// private key, derLength returns 0.
 func derLength(head *[24]byte) int {
 	at, length := 2, int(head[1])
 	switch head[1] {
@@ -63,15 +64,15 @@ func derLength(head *[24]byte) int {
 		return 0
 	case tag == 0x30 && size < 0x80 && head[at+5] == 6: // PKCS #8: an algorithm
 	case tag == 2 && version == 0 && (size == 0x81 || size == 0x82): // RSA: a modulus
-	case tag == 4 && version == 1 && size >= 20 && size <= 66: // SEC1: a number of the curve's size
+	case tag == 4 && version == 1 && size >= 20 && size <= 66: // SEC1: a number with the size of the curve
 	default:
 		return 0
 	}
 	return at + length
 }
 
-// nextLine returns the end of the line break at i and the spaces after it, or i if there is none. The line break may
-// be escaped, as in a string: \n.
+// nextLine returns the end of the line break at i and the spaces after it. If there is no line break, nextLine
+// returns i. A line break in a string may be escaped: \n.
 func nextLine(v *view, i int) int {
 	at := i
 	for v.at(at) == '\\' && oneOf(v.at(at+1), "nr") && at < i+4 {

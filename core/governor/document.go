@@ -1,12 +1,12 @@
 package governor
 
-// nearDocument is the maximum distance between a word for a document and its number: "passport number is".
+// nearDocument is the maximum distance, in bytes, between a word for a document and its number: "passport number is".
 const nearDocument = 28
 
-// document looks for the number of a passport, an identity card, a driving license or a taxpayer at the start of a
-// word with digits. A word for the document must come before the number. For a passport number that begins with a
-// letter, the word may come after it instead. Every authority has its own format, and few formats have check digits.
-// Source for passports: ICAO 9303-3, section 4: at most nine characters.
+// document looks for the number of a passport, an identity card, a driving license or a taxpayer. The number begins
+// at the start of a word with digits. A word for the document must come before the number. If a passport number
+// begins with a letter, the word may also come after it. Every authority has its own format, and few formats have
+// check digits. Source for passports: ICAO 9303-3, section 4: at most nine characters.
 func (s *Scanner) document(v *view, start, end int) (next int, ok bool) {
 	near := 1 << 30
 	if s.base+start-s.lastSeen <= nearDocument {
@@ -42,8 +42,9 @@ func (s *Scanner) document(v *view, start, end int) (next int, ok bool) {
 	return s.emit(v, id, start, to)
 }
 
-// codeLength returns the end of a code made of groups of letters and digits, and how many of each it has. There is at
-// most one separator between groups. A group after a space begins with a digit or is a single capital.
+// codeLength reads a code made of groups of letters and digits. It returns the code's end, and the numbers of its
+// letters and digits. There is at most one separator between groups. A group after a space begins with a digit or is
+// a single capital.
 func codeLength(v *view, i int) (end, digits, letters int) {
 	for limit := i + 26; i < limit; i++ {
 		switch b := v.at(i); {
@@ -60,8 +61,8 @@ func codeLength(v *view, i int) (end, digits, letters int) {
 	return i, digits, letters
 }
 
-// isDateLike reports whether [start, end) has the groups of a date (2026-11-22 or 22.11.2026), of years (2026-2027),
-// or of a social security number that has been rejected (911-89-1234).
+// isDateLike reports whether [start, end) has the groups of a date (2026-11-22 or 22.11.2026), of two years
+// (2026-2027), or of a rejected social security number (911-89-1234).
 func isDateLike(v *view, start, end int) bool {
 	sign := func(i int) bool { return !isAlnum(v.at(start + i)) }
 	return end-start == 10 && (sign(4) && sign(7) || sign(2) && sign(5)) || end-start == 11 && sign(3) && sign(6) || end-start == 9 && sign(4)

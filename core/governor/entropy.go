@@ -1,6 +1,6 @@
 package governor
 
-// spread returns the effective number of different bytes in text: n² / Σ count², which is 2 to the power of the
+// spread returns the effective number of different bytes in text. It is n² / Σ count², or 2 to the power of the
 // collision entropy. Random text of n bytes from an alphabet of k characters has a spread of about n / (1 + (n-1)/k).
 // spread uses only integers, so every host computes the same value.
 func spread(text []byte) int {
@@ -18,14 +18,14 @@ func spread(text []byte) int {
 	return len(text) * len(text) / sum
 }
 
-// isSequence reports whether nearly all of text repeats one byte, or counts up or down, like the alphabet.
+// isSequence reports whether nearly all bytes of text are equal, or count up or down like the alphabet.
 func isSequence(text []byte) bool { return steps(text)*8 > len(text)*7 }
 
-// runs reports whether text repeats a byte, or counts up or down, over more than half of its length: "xxxxxxxx",
-// "12345678". Placeholders often look like that.
+// runs reports whether more than half of the bytes of text are equal, or count up or down. Placeholders often look
+// like that: "xxxxxxxx", "12345678".
 func runs(text []byte) bool { return steps(text)*2 > len(text) }
 
-// steps counts the bytes that equal the one before or differ from it by one.
+// steps counts the bytes that equal the byte before or differ from it by one.
 func steps(text []byte) (same int) {
 	for i := 1; i < len(text); i++ {
 		if d := int(text[i]) - int(text[i-1]); d >= -1 && d <= 1 {

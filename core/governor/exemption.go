@@ -13,21 +13,21 @@ import (
 // MaxExempted is the maximum length of an exemption's value, in bytes. It equals that of an email address.
 const MaxExempted = maxEmail
 
-// Exemption is a value that one rule, or every rule, must not report although it matches. It is compared with
-// complete findings: a longer finding that contains the value is still reported.
+// Exemption is a value that one rule, or every rule, must not report. The value is compared with complete findings: a
+// longer finding that contains the value is still reported.
 type Exemption struct {
 	Rule    string // the name of a rule or category; empty for every rule
-	Value   string // the finding; email addresses and hosts match in any case
-	Source  string // or a regular expression that matches the whole finding
-	Program []byte // its compiled form; a finding longer than MaxMatch does not match
+	Value   string // the text of the finding; the case of email addresses and hosts does not matter
+	Source  string // instead of Value: a regular expression that matches the whole finding
+	Program []byte // the compiled Source; a finding longer than MaxMatch does not match
 }
 
-// AgentAddress is an email address, in lower case, that a coding agent adds to its own prompt.
+// AgentAddress is an email address in lower case. A coding agent adds it to its own prompt.
 type AgentAddress struct{ Value, Agent string }
 
 // agentAddresses are the addresses that Settings.AgentAddresses exempts. Agents tell the model to sign commits with
-// them, and nobody reads mail there. Examples in prompts, such as john@co.com, are not listed, because elsewhere they
-// may belong to a person.
+// these addresses, and nobody reads mail there. Other addresses in prompts are examples, such as john@co.com. They
+// are not listed, because in other texts they may belong to a person.
 //
 // Sources, read in November 2026: the agents' npm packages @anthropic-ai/claude-code 2.1.330, @openai/codex 0.169.0,
 // @qwen-code/qwen-code 0.24.4 and @continuedev/cli 1.5.47. In public repositories: DEFAULT_ATTRIBUTION_VALUE in
@@ -44,7 +44,8 @@ var agentAddresses = [...]AgentAddress{
 // AgentAddresses lists the addresses that Settings.AgentAddresses exempts. The caller must not change it.
 func AgentAddresses() []AgentAddress { return agentAddresses[:] }
 
-// exempt reports whether the text of a finding is exempted from its rule, and whether it is exempted from every rule.
+// exempt reports whether the text of a finding is exempted from its own rule, and whether it is exempted from every
+// rule.
 func (s *Scanner) exempt(rule ID, text []byte) (exempt, every bool) {
 	settings := s.rules.settings
 	if settings.AgentAddresses && rule == ruleEmail {
@@ -66,8 +67,9 @@ func (s *Scanner) exempt(rule ID, text []byte) (exempt, every bool) {
 	return exempt, false
 }
 
-// continues reports whether the address in [start, end) is only the ASCII part of a longer one: the address in
-// Göran@example.com is not ran@example.com. A zero-width character beside the address counts like a letter.
+// continues reports whether the address in [start, end) is only the ASCII part of a longer address. For example,
+// Göran@example.com contains ran@example.com, but is a different address. A zero-width character beside the address
+// counts like a letter.
 func continues(v *view, start, end int) bool {
 	var before, after [utf8.UTFMax]byte
 	for i := range utf8.UTFMax {
@@ -87,9 +89,9 @@ func continues(v *view, start, end int) bool {
 	return joins(last) || joins(next) || dot == 1 && next >= 0x3400 && next < 0xe000
 }
 
-// joins reports whether a non-ASCII character is part of an address. Letters of two bytes in UTF-8, combining marks,
-// zero-width characters and full-width letters are. Ideographs are not, because texts written in them have no spaces
-// around an address.
+// joins reports whether a non-ASCII character beside an address belongs to the address. Letters of two bytes in
+// UTF-8, combining marks, zero-width characters and full-width letters belong to it. Ideographs do not, because texts
+// in ideographs have no spaces around an address.
 func joins(r rune) bool {
 	switch {
 	case r >= 0xc0 && r < 0x800 && r != '×' && r != '÷', r >= 0x200b && r <= 0x200d, r == 0x2060, r == 0xfeff:
@@ -110,9 +112,9 @@ func (s *Scanner) covers(e *Exemption, c Category, text []byte) bool {
 	return e.Value == string(text) || c != Secret && isAddress(e.Value) && sameFolded(e.Value, text)
 }
 
-// isAddress reports whether a value is an email address, a host or an IP address. Such a value consists of letters,
-// digits and the punctuation of addresses, with at least one dot, at sign or colon. Secrets can have the same form,
-// so callers use isAddress only for other findings.
+// isAddress reports whether a value has the form of an email address, a host or an IP address: letters, digits and
+// the punctuation of addresses, with at least one dot, at sign or colon. Secrets can have the same form, so callers
+// do not use isAddress for secrets.
 func isAddress(value string) bool {
 	marks := false
 	for i := range len(value) {
@@ -129,7 +131,7 @@ func isAddress(value string) bool {
 	return marks
 }
 
-// sameFolded reports whether two texts of the same length are equal, ignoring the case of ASCII letters.
+// sameFolded reports whether two texts of the same length are equal. The case of ASCII letters does not matter.
 func sameFolded(value string, text []byte) bool {
 	for i, b := range text {
 		if fold(b) != fold(value[i]) {
@@ -147,8 +149,8 @@ type wholeMatch struct {
 	threads int // the scanner's machine has room for this many
 }
 
-// matchesWhole reports whether a pattern matches a text from its first to its last byte, regardless of what surrounds
-// it. The search returns the longest of the leftmost matches, so it finds a match of the whole text if there is one.
+// matchesWhole reports whether a pattern matches a whole text. What surrounds the text does not matter. The search
+// returns the longest of the leftmost matches. If the pattern matches the whole text, the search returns that match.
 func (s *Scanner) matchesWhole(data, text []byte) bool {
 	one, ok := readProgram(data)
 	if !ok || len(text) == 0 || len(text) > MaxMatch || one.count() > MaxInstructions {
@@ -206,8 +208,8 @@ func IsExemptible(value string) bool {
 		!strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f })
 }
 
-// MayExempt reports whether a name can be the rule of an exemption. The name can be empty, or that of a rule or
-// category whose findings are texts.
+// MayExempt reports whether a name can be the rule of an exemption. The name can be empty. Otherwise, it must be that
+// of a rule or category whose findings are texts.
 func (s *Settings) MayExempt(name string) bool {
 	kind, own, dotted := strings.Cut(name, ".")
 	for c := range Categories {

@@ -15,7 +15,6 @@ var fragments = [...]string{
 	"bluebird", "bluebird sings", "--", "é", "中", "+", "<", "[", "(", ")",
 }
 
-// exempting lists exemptions of some fragments.
 var exempting = [...]Exemption{
 	{Value: "(212) 555-0123"}, {Value: "+1 212 555 0123"}, {Rule: "personal.phone", Value: "212-555-0123"}, {Value: "team@example.com"},
 	{Rule: "personal", Value: "192.0.2.1"}, {Value: "192.0.2.1"}, {Value: "4111 1111 1111 1111"}, {Rule: "personal.iban", Value: "DE89370400440532013000"},
@@ -42,8 +41,9 @@ func someSettings(random *rand.Rand) (s Settings) {
 	return s
 }
 
-// TestExemptionsKeepOtherFindings: a finding that is not itself exempted is still found, or overlaps one that is at
-// least as severe. Neither exempted text before or around it nor the way the text is cut changes that.
+// TestExemptionsKeepOtherFindings: exemptions do not hide other findings. Every finding that is not exempted is still
+// found, or overlaps a finding that is at least as severe. This is true for any exempted text before or around the
+// finding, and for every way to cut the text.
 func TestExemptionsKeepOtherFindings(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {
@@ -75,8 +75,8 @@ func TestExemptionsKeepOtherFindings(t *testing.T) {
 	}
 }
 
-// TestExemptedFromEveryRule: an exempted text that begins with a separator is exempted even without a finding before
-// it, with and without keywords.
+// TestExemptedFromEveryRule: an exempted text may begin with a separator. It is exempted even if no finding comes
+// before it, with and without keywords.
 func TestExemptedFromEveryRule(t *testing.T) {
 	for _, text := range []string{"call (212) 555-0123 now", "(212) 555-0123", "[::1] (212) 555-0123 ::1"} {
 		for _, lists := range [][]KeywordList{nil, {{Name: "birds", Input: Flag, Words: []string{"bluebird"}}}} {
@@ -92,7 +92,7 @@ func TestExemptedFromEveryRule(t *testing.T) {
 	}
 }
 
-// oobar and foo are programs that match the words "oobar" and "foo".
+// oobar and foo are programs for the words "oobar" and "foo".
 var oobar, foo = wordProgram("oobar"), wordProgram("foo")
 
 func wordProgram(word string) []byte {
@@ -105,7 +105,7 @@ func wordProgram(word string) []byte {
 	return append(p, OpMatch, 0, 0, 0, 0, 0, 0, 0)
 }
 
-// TestPatternsAcrossExempted: a match that begins in the exempted match of another pattern may end after it.
+// TestPatternsAcrossExempted: a match may begin inside the exempted match of another pattern and end after it.
 func TestPatternsAcrossExempted(t *testing.T) {
 	for text, want := range map[string][]string{
 		"a foobar b": {"pattern.secret=oobar"}, "foofoobar": {"pattern.secret=oobar"}, "foo bar": nil, "foofoo": nil,
@@ -119,8 +119,8 @@ func TestPatternsAcrossExempted(t *testing.T) {
 	}
 }
 
-// TestPartsOfAddresses: the ASCII part of a longer address is not the exempted address. The same part next to
-// punctuation, or in text without spaces, is.
+// TestPartsOfAddresses: the ASCII part of a longer address is not the exempted address. Next to punctuation, or in
+// text without spaces, the same characters are the exempted address.
 func TestPartsOfAddresses(t *testing.T) {
 	const address = "ran@example.com"
 	for form, found := range map[string]bool{
@@ -137,8 +137,8 @@ func TestPartsOfAddresses(t *testing.T) {
 	}
 }
 
-// TestExemptEverything: a pattern that matches every text exempts all findings of its rule that have at most MaxMatch
-// bytes.
+// TestExemptEverything: a pattern that matches every text exempts all findings of its rule, except those longer than
+// MaxMatch.
 func TestExemptEverything(t *testing.T) {
 	s := NewSettings()
 	s.Exemptions = []Exemption{{Rule: "pattern", Source: "-+", Program: dashes}}

@@ -17,7 +17,8 @@ var dashes = append(append([]byte{ProgramFormat, 0, 0, 0, 0, 0, 1 << 5}, make([]
 	OpMatch, 0, 0, 0, 0, 0, 0, 0,
 )
 
-// foundBy lists what the rules find in a text, and checks that they find the same if the text arrives byte by byte.
+// foundBy lists what the rules find in a text. It checks that the findings are the same if the text arrives byte by
+// byte.
 func foundBy(t *testing.T, s *Settings, text string) (names []string) {
 	t.Helper()
 	p := s.Policy()
@@ -82,7 +83,7 @@ func TestExemptions(t *testing.T) {
 	}
 }
 
-// TestSecretsKeepTheirCase: a secret that differs in case is a different secret.
+// TestSecretsKeepTheirCase: if a secret differs from an exempted one only in case, it is still reported.
 func TestSecretsKeepTheirCase(t *testing.T) {
 	s := NewSettings()
 	s.Exemptions = []Exemption{{Value: "AKIAIOSFODNN7SAMPLEF"}}
@@ -112,7 +113,8 @@ func TestAgentAddresses(t *testing.T) {
 	}
 }
 
-// TestOlderSettings: settings of an earlier format exempt nothing, and system texts get the actions of input.
+// TestOlderSettings: settings of an earlier format exempt nothing. In such settings, system texts get the actions of
+// input.
 func TestOlderSettings(t *testing.T) {
 	want := fullSettings()
 	want.Exemptions, want.AgentAddresses = nil, false

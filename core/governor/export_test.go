@@ -2,7 +2,7 @@ package governor
 
 import "testing"
 
-// Positive is a positive example from the rules' data, for other packages' tests of this one.
+// Positive is a positive example from the rules' data. The external tests of this package use it.
 type Positive struct {
 	Line string
 	Text []byte

@@ -2,8 +2,8 @@ package governor
 
 import "strings"
 
-// foreignWords lists words with letters beyond ASCII that name subjects, each followed by a bar. The scanner reads
-// only ASCII as words, so it recognizes foreign words by their first two bytes: see mayBeForeign.
+// foreignWords lists words that contain letters beyond ASCII and name subjects. Each word is followed by a bar. The
+// scanner reads only ASCII as words, so it recognizes foreign words by their first two bytes: see mayBeForeign.
 var foreignWords = [...]struct {
 	subject context
 	words   string
@@ -25,13 +25,13 @@ var foreignWords = [...]struct {
 	{aboutSecret | aboutPassword, "密码|密碼|口令|пароль|Пароль|비밀번호|パスワード|סיסמה|암호|暗証番号|şifre|Şifre|κωδικός|รหัสผ่าน|पासवर्ड|كلمة المرور|ña|"},
 }
 
-// mayBeForeign reports whether first and second may begin one of foreignWords, or the é of "tél".
+// mayBeForeign reports whether two bytes may be the beginning of one of foreignWords, or of the é in "tél".
 func mayBeForeign(first, second byte) bool {
 	return first >= 0xc0 && second&0xc0 == 0x80 && foreignSeconds[first-0xc0]>>(second&63)&1 == 1
 }
 
-// foreign notes the subject of a foreign word at i. If the word is about birth or a password, it looks for the value
-// after it.
+// foreign notes the subject of a foreign word at i. If the word is about birth or a password, foreign looks for the
+// value after it.
 func (s *Scanner) foreign(v *view, i int) (next int, ok bool) {
 	if v.at(i-1)|0x20 == 't' && v.has(i, "él") && !isLetterByte(v.at(i+len("él"))) {
 		s.note(aboutPhone, i)
@@ -41,7 +41,7 @@ func (s *Scanner) foreign(v *view, i int) (next int, ok bool) {
 		return s.birthDate(v, i+len("é"))
 	}
 	if v.has(i, "ña") && !v.has(i-len("ontrase"), "ontrase") {
-		return 0, false // "ña" means a password only in contraseña
+		return 0, false // "ña" is part of a word for a password only in contraseña
 	}
 	for n := range foreignWords {
 		one := &foreignWords[n]

@@ -16,8 +16,8 @@ func seeds(f *testing.F) {
 	f.Add([]byte(letter))
 }
 
-// FuzzFindings: findings lie within the text, are in order, begin and end on character boundaries, are no longer than
-// their rule permits, and do not depend on how the text is cut.
+// FuzzFindings checks several properties of findings. They lie within the text, are in order, begin and end on
+// character boundaries, and are no longer than their rule permits. They do not depend on how the text is cut.
 func FuzzFindings(f *testing.F) {
 	seeds(f)
 	f.Add([]byte("project bluebird - [EMAIL_1] übe-naïve"))
@@ -39,7 +39,6 @@ func FuzzFindings(f *testing.F) {
 	})
 }
 
-// checkRanges checks findings against the text that they are in.
 func checkRanges(t *testing.T, text []byte, found []Finding) {
 	t.Helper()
 	end := 0
@@ -61,7 +60,7 @@ func checkRanges(t *testing.T, text []byte, found []Finding) {
 	}
 }
 
-// FuzzRedact: restoring gives back the original text, whether it was redacted once or twice.
+// FuzzRedact: text is redacted once or twice, and restoring gives back the original text.
 func FuzzRedact(f *testing.F) {
 	seeds(f)
 	rules, p := AllRules(), redactAll()
@@ -72,8 +71,8 @@ func FuzzRedact(f *testing.F) {
 		if restored := r.Restore(nil, redacted); !bytes.Equal(restored, text) {
 			t.Fatalf("%q redacted is %q, restored %q", text, redacted, restored)
 		}
-		// A finding beside a redacted one may be recognizable only now, such as one of two groups of digits that
-		// together were too long. Placeholders stay intact, and restoring twice gives the original text.
+		// A finding may be recognizable only after the text beside it was redacted. For example, two groups of digits
+		// may be too long together. Placeholders stay intact, and restoring twice gives the original text.
 		again := r.Apply(nil, redacted, p, Input, Scan(redacted, rules, nil))
 		if restored := r.Restore(nil, r.Restore(nil, again)); !bytes.Equal(restored, r.Restore(nil, text)) {
 			t.Fatalf("%q\nredacted %q\nagain    %q\nrestored %q", text, redacted, again, restored)
@@ -96,7 +95,7 @@ func TestRedactionIsIdempotent(t *testing.T) {
 	}
 }
 
-// FuzzSettings: decoding, compiling and scanning never crash, whatever the encoded settings are.
+// FuzzSettings: decoding, compiling and scanning never crash, whatever bytes are decoded as settings.
 func FuzzSettings(f *testing.F) {
 	for _, s := range []Settings{NewSettings(), fullSettings()} {
 		f.Add(s.Encode(), []byte("project bluebird - ACME a-b"))

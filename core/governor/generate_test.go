@@ -22,7 +22,7 @@ const (
 	wordSet  = digitSet + smallSet + upperSet
 )
 
-// alphabets maps each class in token formats to its characters, as testdata/governor/tokens.txt describes them.
+// alphabets maps each class in token formats to its characters. testdata/governor/tokens.txt describes the classes.
 var alphabets = map[byte]string{
 	'd': digitSet, 'x': digitSet + "abcdef", 'X': digitSet + "abcdefABCDEF", 'w': wordSet, 'u': wordSet + "_-", 'b': wordSet + "+/",
 	'l': digitSet + smallSet, 'A': digitSet + upperSet, 'B': upperSet + "234567", 'a': smallSet + upperSet, 'e': wordSet + "+/",
@@ -48,7 +48,7 @@ func expand(line string, r *ruleData, random *rand.Rand) string {
 	})
 }
 
-// secretExample returns a random secret of a kind that has no token format.
+// secretExample returns a random secret of a kind without a token format.
 func secretExample(kind, parameter string, random *rand.Rand) string {
 	switch kind {
 	case "pem":
@@ -73,8 +73,8 @@ func secretExample(kind, parameter string, random *rand.Rand) string {
 	return letters(random, 'w', 32)
 }
 
-// derExample returns the base64 of a key in DER: a private key of some kind, perhaps in "lines", or one that is
-// "public", "cut" or "long".
+// derExample returns the base64 of a key in DER. kind is a kind of private key, perhaps with "lines", or one of the
+// near misses "public", "cut" and "long".
 func derExample(kind string, random *rand.Rand) string {
 	heads := map[string]string{
 		"rsa": "\x30\x82\x04\xa3\x02\x01\x00\x02\x82\x01\x01\x00", "sec1": "\x30\x77\x02\x01\x01\x04\x20",
@@ -112,7 +112,7 @@ func base58Check(payload []byte) string {
 	return string(out)
 }
 
-// generate makes a token of a format, damaged in the way that a near miss names.
+// generate makes a token of a format. If damage is not empty, the token is damaged in the way that a near miss names.
 func generate(rule, format, damage string, random *rand.Rand) string {
 	runs := runOfClass.FindAllStringSubmatch(format, -1)
 	last := 0
@@ -139,8 +139,7 @@ func generate(rule, format, damage string, random *rand.Rand) string {
 	return damaged(rule, format, token, damage, random)
 }
 
-// runLength returns the length of a run. It is a random length that the format permits, or one that the format does
-// not permit if the damage says so.
+// runLength returns a random length for a run. The format permits the length, unless the damage asks for a wrong one.
 func runLength(m []string, damage string, last bool, random *rand.Rand) int {
 	least, _ := strconv.Atoi(m[2])
 	most := least
@@ -158,7 +157,7 @@ func runLength(m []string, damage string, last bool, random *rand.Rand) int {
 	return least + random.IntN(most-least+1)
 }
 
-// damaged gives a token its checksum and applies any damage that runLength has not applied.
+// damaged gives a token its checksum. It then applies any damage that runLength has not applied.
 func damaged(rule, format, token, damage string, random *rand.Rand) string {
 	prefix, _, _ := strings.Cut(format, "{")
 	switch damage {
@@ -182,8 +181,8 @@ func damaged(rule, format, token, damage string, random *rand.Rand) string {
 	return token
 }
 
-// letters returns random text of a class. If it has 16 characters or more, it has at least one digit and one letter
-// of each case that the class has.
+// letters returns random text of a class. Text of 16 characters or more has at least one digit and one letter of each
+// case, if the class has them.
 func letters(random *rand.Rand, class byte, length int) string {
 	set := alphabets[class]
 	for {
@@ -221,7 +220,6 @@ func complete(rule, token, prefix string, random *rand.Rand) string {
 	return token
 }
 
-// posternExample returns a key of Postern's own with the given prefix.
 func posternExample(prefix string, random *rand.Rand) string {
 	var bits [keys.RandomBytes]byte
 	for i := range bits {
@@ -237,7 +235,6 @@ func posternExample(prefix string, random *rand.Rand) string {
 	return keys.New(kind, env, bits)
 }
 
-// base62 returns a number as six digits of base62.
 func base62(v uint32) string {
 	const digits = digitSet + upperSet + smallSet
 	var out [6]byte
@@ -263,7 +260,8 @@ func bech32Sum(values []byte) uint32 {
 	return sum
 }
 
-// ageExample replaces the last six characters with the Bech32 checksum of the others (BIP 173).
+// ageExample replaces the last six characters of a token with the Bech32 checksum of the characters before them (BIP
+// 173).
 func ageExample(token string) string {
 	const alphabet = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
 	token = strings.ToLower(token)

@@ -3,7 +3,7 @@ package governor
 // identityFormat is a national identifier made of digits.
 type identityFormat struct {
 	rule    string
-	strong  string              // shapes that are findings on their own
+	strong  string              // shapes that are findings even without a word nearby
 	weak    string              // shapes that need a word about the subject nearby
 	subject context             // 0: the rule needs none
 	digits  string              // see satisfies
@@ -11,9 +11,9 @@ type identityFormat struct {
 }
 
 // identities lists the national identifiers. testdata/governor/identities.txt has sources and examples. A shape is
-// strong when the check and the structure together accept fewer than about one random number in a hundred, or when
-// little else has the shape. Groups of three or four digits also occur in rows of numbers, so those shapes need a
-// word about the identifier nearby.
+// strong if little else has that shape, or if the check and the structure together accept fewer than about one random
+// number in a hundred. Groups of three or four digits also occur in rows of numbers, so shapes with such groups need
+// a word about the identifier nearby.
 var identities = [...]identityFormat{
 	{"personal.us-ssn", "3-2-4|3 2 4|3.2.4", "9|3-6|5-4|3 6|5 4|3/2/4|2-7", aboutSSN | aboutTax, "", usSSN},
 	{"personal.us-itin", "3-2-4|3 2 4|3.2.4", "9|3-6|5-4|3 6|5 4|3/2/4", aboutSSN | aboutTax, "", usITIN},
@@ -65,7 +65,7 @@ var identities = [...]identityFormat{
 	{"personal.yu-jmbg", "13", "", aboutID, "", yuJMBG},
 	{"personal.pk-cnic", "5-7-1", "13", aboutID, "a17m19", nil},
 	{"personal.ru-snils", "3-3-3 2|3-3-3-2", "11|3 3 3 2", aboutID, "", ruSNILS},
-	// Identifiers with letters (see letters.go), and further identity documents.
+	// Identifiers with letters (see letters.go), and more identity documents.
 	{"personal.passport", "", "", 0, "", nil},
 	{"personal.identity-document", "", "8|7|2.3.3|1.3.3", aboutArgentina | aboutSpain | aboutDocument, "", nil},
 	{"personal.identity-document", "", "3/4/4|2/3/5|3/3/5|5/5", aboutGermany | aboutTax, "", nil},
@@ -94,15 +94,15 @@ var identities = [...]identityFormat{
 	{"personal.ie-pps", "", "", 0, "", nil},
 }
 
-// identifiers is the set of subjects that each stand for one identifier with check digits.
+// identifiers is a set of subjects. Each of them stands for one identifier with check digits.
 const identifiers = aboutSSN | aboutHealth | aboutGermany | aboutNetherlands | aboutPoland | aboutFrance | aboutSweden | aboutDenmark |
 	aboutPortugal | aboutBrazil | aboutIndia | aboutCanada | aboutAustralia | aboutSouthAfrica | aboutTurkey | aboutRomania | aboutKorea |
 	aboutChile | aboutArgentina | aboutCzechia | aboutBulgaria | aboutEstonia | aboutCroatia | aboutIsrael | aboutJapan | aboutAustria |
 	aboutThailand | aboutBelgium
 
-// identity tries the identifiers with as many digits as the first k+1 groups. It begins with the one that a word
-// names, continues with identifiers that nearby words announce, and ends with strong shapes. If the named one has a
-// wrong check digit, the number is not a finding.
+// identity tries the identifiers that have as many digits as the first k+1 groups. It begins with the identifier that
+// a word names. If the check digit of that identifier is wrong, the number is not a finding. Identifiers that nearby
+// words announce are next, and strong shapes are last.
 func (s *Scanner) identity(v *view, start int, n *number, k int) (next int, ok bool) {
 	if digits := n.total[k]; digits > 18 || len(identitiesBy[digits]) == 0 {
 		return 0, false
@@ -131,8 +131,8 @@ func (s *Scanner) identity(v *view, start int, n *number, k int) (next int, ok b
 }
 
 // identityAbout tries the identifiers of the given subjects. If subjects is 0, it tries the strong shapes of all
-// identifiers. If loose is set, identifiers with check digits may have any grouping. wrong is true if the number has
-// the form of one of them but not its check digits.
+// identifiers. If loose is set, identifiers with check digits may have any grouping. If the number has the form of an
+// identifier but not its check digits, wrong is true.
 func (s *Scanner) identityAbout(v *view, start int, n *number, k int, subjects context, loose bool) (next int, ok, wrong bool) {
 	d := n.digits[:n.total[k]]
 	wanted := uint16(oneStrong)
@@ -176,8 +176,8 @@ var countries = [...]struct {
 	{"HR", aboutCroatia}, {"NL", aboutNetherlands}, {"PL", aboutPoland}, {"PT", aboutPortugal}, {"RO", aboutRomania}, {"SK", aboutCzechia},
 }
 
-// countryNumber looks for a national identifier after the code of its country, as in PT 501 964 843. The code's two
-// letters are at start.
+// countryNumber looks for a national identifier after the code of its country, as in PT 501 964 843. The two letters
+// of the code are at start.
 func (s *Scanner) countryNumber(v *view, start int) (next int, ok bool) {
 	for i := range countries {
 		if !v.has(start, countries[i].code) {
@@ -199,8 +199,8 @@ func (s *Scanner) countryNumber(v *view, start int) (next int, ok bool) {
 	return 0, false
 }
 
-// isOther reports whether the first k+1 groups are more likely a time (202611220259 or 1795313530000), years, an
-// amount (130 692 544), or a phone number after a word about phones.
+// isOther reports whether the first k+1 groups are more likely something else: a time (202611220259 or
+// 1795313530000), years, an amount (130 692 544), or a phone number after a word about phones.
 func (s *Scanner) isOther(n *number, k, start int) bool {
 	d := n.digits[:n.total[k]]
 	if k > 0 && len(d) != 10 {
@@ -219,14 +219,14 @@ func (s *Scanner) isOther(n *number, k, start int) bool {
 	return s.since(aboutPhone, start) <= 24
 }
 
-// digitCount is an identifier that may have a given number of digits. shapes has a bit for each length, 1 to 14, of
-// the first group in its shapes with several groups. It also has two bits for a single group.
+// digitCount says how an identifier may be grouped if it has a given number of digits. For each shape with several
+// groups, shapes has the bit of the length of the first group, 1 to 14. It also has two bits for a single group.
 type digitCount struct {
 	index  uint8
 	shapes uint16
 }
 
-// Bits for a single group of digits that is a strong or a weak shape.
+// Bits for a single group of digits. The group is a strong or a weak shape.
 const (
 	oneStrong = 1
 	oneWeak   = 1 << 15

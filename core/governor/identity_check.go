@@ -6,9 +6,9 @@ import (
 	"github.com/postern-ai/postern/core/governor/checksum"
 )
 
-// The checks below receive as many digits as one of the identifier's shapes has. cnResident may receive a final X.
+// The checks below receive as many digits as one of the identifier's shapes has. The last character for cnResident
+// may be an X.
 
-// two returns the value of two digits.
 //
 //go:noinline
 func two(d []byte) int { return int(d[0]-'0')*10 + int(d[1]-'0') }
@@ -19,14 +19,14 @@ func isDate(d []byte) bool { return isMonthDay(two(d[2:]), two(d[4:])) }
 // isDayFirst reports whether six digits are a day, month and year.
 func isDayFirst(d []byte) bool { return isMonthDay(two(d[2:]), two(d)) }
 
-// isMonthDay reports whether two numbers can be a month and a day in it.
+// isMonthDay reports whether two numbers can be a month and a day in that month.
 //
 //go:noinline
 func isMonthDay(month, day int) bool {
 	return month >= 1 && month <= 12 && day >= 1 && day <= 31 && (day <= 30 || month != 4 && month != 6 && month != 9 && month != 11) && (month != 2 || day <= 29)
 }
 
-// satisfies reports whether digits have all the properties that a rule lists:
+// satisfies reports whether digits have all properties in a rule:
 //
 //	Y         a date at the start: year, month, day
 //	y         the same date after one digit
@@ -70,10 +70,11 @@ func satisfies(rule string, d []byte) bool {
 	return true
 }
 
-// fitsSum reports whether the weighted sum is divisible by 11 (kind 0) or by 10 (t), or whether the digit after the
-// weighted ones is the correct check digit. For the kinds z and o, that is 11 minus the remainder modulo 11. If that
-// is 10 or 11, z expects 0 and o expects its last digit. For the kinds m and r, it is the remainder itself. A
-// remainder of 10 counts as zero for m and as one for r.
+// fitsSum checks the weighted sum. For the kind 0, the sum must be divisible by 11, and for the kind t by 10. For the
+// other kinds, the digit after the weighted digits must be the check digit. For the kinds z and o, the check digit is
+// 11 minus the remainder modulo 11. If the result is 10 or 11, the check digit of z is 0, and the check digit of o is
+// the last digit of the result. For the kinds m and r, the check digit is the remainder. A remainder of 10 counts as
+// zero for m and as one for r.
 func fitsSum(kind byte, weights string, d []byte) bool {
 	sum := checksum.Weighted(d, weights)
 	check := sum % 11
@@ -112,7 +113,7 @@ func usITIN(d []byte) bool {
 	return d[0] == '9' && group >= 50 && group != 89 && group != 93 && (group <= 65 || group >= 70)
 }
 
-// usNPI does the Luhn check with the issuer's prefix, 80840, in front of the number.
+// usNPI puts the issuer's prefix, 80840, before the number and does the Luhn check.
 func usNPI(d []byte) bool {
 	var all [15]byte
 	copy(all[:], "80840")
@@ -124,7 +125,7 @@ func auABN(d []byte) bool {
 	return (checksum.Weighted(d, "10 1 3 5 7 9 11 13 15 17 19")-10)%89 == 0 && d[0] != '0'
 }
 
-// frNIR checks a number of 15 digits, of which the last two are check digits, or one of 13 digits without them.
+// frNIR checks a number of 13 digits, or of 15 digits with two check digits at the end.
 func frNIR(d []byte) bool {
 	month := two(d[3:])
 	if !oneOf(d[0], "123478") || month == 0 || month > 12 && month < 20 || month > 42 && month < 50 {
@@ -177,7 +178,7 @@ func noBirthNumber(d []byte) bool {
 // cnRegions lists the first two digits of the provinces' codes. Source: GB/T 2260.
 const cnRegions = "11 12 13 14 15 21 22 23 31 32 33 34 35 36 37 41 42 43 44 45 46 50 51 52 53 54 61 62 63 64 65 71 81 82 83"
 
-// cnResident checks 17 digits that are followed by a digit or X.
+// cnResident checks 17 digits and the digit or X after them.
 func cnResident(d []byte) bool {
 	region := false
 	for i := 0; i < len(cnRegions); i += 3 {
@@ -200,8 +201,9 @@ func atSVNR(d []byte) bool {
 	return check == checksum.Digit(d[3]) && month >= 1 && month <= 15 && two(d[4:]) <= 31
 }
 
-// krRRN also accepts the other check digit that the numbers of foreigners have. Their seventh digit is 5 or more. The
-// last digits of numbers issued since October 2020 are random, so those are findings only near a word about them.
+// krRRN also accepts the other check digit, which foreigners' numbers have. The seventh digit of a foreigner's number
+// is 5 or more. Numbers issued since October 2020 end in random digits. They are findings only near a word about
+// them.
 func krRRN(d []byte) bool {
 	check := 11 - checksum.Weighted(d, "2 3 4 5 6 7 8 9 2 3 4 5")%11
 	last := checksum.Digit(d[12])
@@ -215,7 +217,7 @@ func arCUIT(d []byte) bool {
 }
 
 func czBirthNumber(d []byte) bool {
-	month := two(d[2:]) % 50 // +50 for women, +20 when a day's numbers ran out
+	month := two(d[2:]) % 50 // +50 for women, +20 if there were no more numbers for the day
 	if month > 20 {
 		month -= 20
 	}
@@ -236,13 +238,14 @@ func eePersonalCode(d []byte) bool {
 // clRUT takes only digits. letters.go handles a RUT that ends in K.
 func clRUT(d []byte) bool { return clDigit(d[:len(d)-1]) == d[len(d)-1] }
 
-// clPerson accepts the numbers of most adults, from 10 to 29 million, but not a date with a number after it, such as
-// 20261122-1.
+// clPerson accepts the numbers of most adults, from 10 to 29 million. It does not accept a date with a number after
+// it, such as 20261122-1.
 func clPerson(d []byte) bool {
 	return (d[0] == '1' || d[0] == '2') && !(isCentury(d[0], d[1]) && isDate(d[2:])) && clRUT(d)
 }
 
-// clDigit returns the check character of a Chilean RUT, computed modulo 11 with weights 2 to 7 from the right.
+// clDigit returns the check character of a Chilean RUT. It computes the character modulo 11 with the weights 2 to 7
+// from the right.
 func clDigit(d []byte) byte {
 	sum := 0
 	for i := range d {
@@ -258,7 +261,7 @@ func clDigit(d []byte) byte {
 	}
 }
 
-// isKennitala also accepts the numbers of companies, in which 40 is added to the day.
+// isKennitala also accepts the numbers of companies. In those, the day is increased by 40.
 func isKennitala(d []byte) bool {
 	day := two(d)
 	if day > 40 {
@@ -267,7 +270,7 @@ func isKennitala(d []byte) bool {
 	return isMonthDay(two(d[2:]), day) && (d[9] == '9' || d[9] == '0') && checksum.Weighted(d, "3 2 7 6 5 4 3 2 1")%11 == 0
 }
 
-// myID also checks the place of birth, which is the number of a state or, from 60 on, of a country.
+// myID also checks the place of birth. The place is the number of a state or, from 60 on, of a country.
 func myID(d []byte) bool {
 	place := two(d[6:])
 	return isDate(d) && place > 0 && (place < 17 || place > 20)
@@ -277,7 +280,7 @@ func ruSNILS(d []byte) bool {
 	return checksum.Weighted(d, "9 8 7 6 5 4 3 2 1")%101%100 == two(d[9:])
 }
 
-// yuJMBG checks a Yugoslav number, which the successor states have kept: day, month, three digits of the year,
+// yuJMBG checks a Yugoslav number, which the successor states still use: day, month, three digits of the year,
 // region.
 func yuJMBG(d []byte) bool {
 	check := 11 - checksum.Weighted(d, "7 6 5 4 3 2 7 6 5 4 3 2")%11
@@ -305,7 +308,7 @@ func kwCivil(d []byte) bool {
 func frTax(d []byte) bool { return checksum.Mod(d[:10], 511) == checksum.Mod(d[10:], 1000) }
 
 // luNational checks a person's national number in Luxembourg: date of birth, serial number, and two check digits over
-// the first eleven digits, one by Luhn's method and one by Verhoeff's. Source: https://guichet.public.lu
+// the first eleven digits. One check digit is Luhn's and the other is Verhoeff's. Source: https://guichet.public.lu
 func luNational(d []byte) bool {
 	other := [12]byte{11: d[12]}
 	copy(other[:], d[:11])

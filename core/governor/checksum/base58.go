@@ -6,8 +6,6 @@ const base58Digits = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz
 
 var base58Value = reverse(base58Digits)
 
-// reverse returns a table that maps each byte to its index in the alphabet, or to 255 if the alphabet does not
-// contain it.
 func reverse(alphabet string) (table [256]byte) {
 	for i := range table {
 		table[i] = 255
@@ -18,17 +16,18 @@ func reverse(alphabet string) (table [256]byte) {
 	return table
 }
 
-// maxBase58 limits the number of decoded bytes: an extended key (BIP 32) has 82.
+// maxBase58 limits the number of decoded bytes. An extended key (BIP 32) has 82 bytes.
 const maxBase58 = 84
 
-// Base58Check decodes base58 text that ends with a checksum: the first four bytes of the double SHA-256 of the bytes
-// before it. It returns the first byte and the length without the checksum. Its running time is quadratic in the
-// length of the text, which is at most 115 bytes. Source: https://en.bitcoin.it/wiki/Base58Check_encoding
+// Base58Check decodes base58 text that ends with a checksum. The checksum is the first four bytes of the double
+// SHA-256 of the bytes before it. Base58Check returns the first byte and the length without the checksum. The running
+// time is quadratic in the length of the text, which is at most 115 bytes. Source:
+// https://en.bitcoin.it/wiki/Base58Check_encoding
 func Base58Check(text []byte) (version byte, length int, ok bool) {
 	if len(text) > 115 {
 		return 0, 0, false
 	}
-	var out [maxBase58]byte // big-endian, filled from the end
+	var out [maxBase58]byte // a big-endian number, filled from the end
 	first := len(out)
 	for _, c := range text {
 		carry := uint(base58Value[c])
@@ -56,8 +55,8 @@ func Base58Check(text []byte) (version byte, length int, ok bool) {
 	return verified(out[first:])
 }
 
-// verified returns the first byte and the length of the payload, and reports whether the first four bytes of its
-// double SHA-256 follow it.
+// verified reports whether the last four bytes are the checksum of the payload before them: the first four bytes of
+// its double SHA-256. It returns the payload's first byte and length.
 func verified(data []byte) (version byte, length int, ok bool) {
 	if len(data) < 5 {
 		return 0, 0, false

@@ -18,8 +18,9 @@ func Luhn(digits []byte) bool {
 	return sum%10 == 0
 }
 
-// Weighted returns the sum of each digit times its weight. weights lists numbers separated by single spaces, at most
-// as many as there are digits. A string takes less space in the WebAssembly module than a slice.
+// Weighted multiplies each digit by its weight and returns the sum. weights lists numbers separated by single spaces.
+// It must not have more numbers than there are digits. weights is a string because it takes less space in the
+// WebAssembly module than a slice.
 //
 //go:noinline
 func Weighted(digits []byte, weights string) int {
@@ -38,7 +39,7 @@ func Weighted(digits []byte, weights string) int {
 // Digit returns the value of one ASCII digit.
 func Digit(b byte) int { return int(b - '0') }
 
-// Mod returns a decimal number of any length modulo m.
+// Mod returns the remainder of a decimal number divided by m. The number may have any length.
 func Mod(digits []byte, m int) int {
 	r := 0
 	for _, d := range digits {
@@ -75,9 +76,9 @@ func Mod11x2(text []byte) bool {
 	return (p+v)%11 == 1
 }
 
-// Mod97 reports whether letters and digits, with A=10 … Z=35, leave the remainder 1 modulo 97 after the first four
-// characters are moved to the end. This is the check of an IBAN. Lowercase letters count as uppercase. Source: ISO
-// 13616-1 and ISO/IEC 7064, MOD 97-10.
+// Mod97 checks letters and digits as an IBAN requires: it moves the first four characters to the end and replaces
+// each letter with a number (A=10 … Z=35). The remainder modulo 97 must be 1. Lowercase letters count as uppercase.
+// Source: ISO 13616-1 and ISO/IEC 7064, MOD 97-10.
 func Mod97(text []byte) bool {
 	r := 0
 	for i := range text {

@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	// MaxTokens is the output limit of a classifier.
+	// MaxTokens is the maximum number of tokens in a classifier's response.
 	MaxTokens = 256
-	// PromptTokens is the approximate length of Prompt.
+	// PromptTokens is the approximate length of Prompt, in tokens.
 	PromptTokens = 160
-	// maxText limits the length of the text, in bytes. If it is longer, only its end is classified, which contains
-	// the newest messages of the conversation.
+	// maxText limits the length of the text, in bytes. If a text is longer, only its end is classified. The end
+	// contains the newest messages of the conversation.
 	maxText = 32_000
 )
 
@@ -56,7 +56,7 @@ func appendParts(b *strings.Builder, parts []chat.Part) {
 	}
 }
 
-// end returns the last maxText bytes of text, without an incomplete character or escape at the start.
+// end returns the last maxText bytes of text. If they start inside a character or an escape, end leaves that out.
 func end(text jsontext.Escaped) jsontext.Escaped {
 	excess := len(text) - maxText
 	for i := 0; i < len(text); {
@@ -95,8 +95,8 @@ func Request(kind governor.ClassifierKind, m *config.Model, text jsontext.Escape
 	return r
 }
 
-// Score reads the score, 0 to 100, from a model's response. Llama Guard responds "safe", or "unsafe" with the hazard
-// categories on the next line. Source: huggingface.co/meta-llama/Llama-Guard-3-8B.
+// Score reads the score from a model's response. Scores range from 0 to 100. Llama Guard responds "safe", or "unsafe"
+// with the hazard categories on the next line. Source: huggingface.co/meta-llama/Llama-Guard-3-8B.
 func Score(kind governor.ClassifierKind, r *chat.Response) (score uint64, ok bool) {
 	if len(r.Choices) == 0 {
 		return 0, false
@@ -118,7 +118,8 @@ func Score(kind governor.ClassifierKind, r *chat.Response) (score uint64, ok boo
 	return percent(gjson.Get(text, "risk"), 1)
 }
 
-// percent converts a number times scale to an integer from 0 to 100.
+// percent multiplies a number by scale and rounds it to an integer. It returns false if the product is not from 0 to
+// 100.
 func percent(v gjson.Result, scale float64) (uint64, bool) {
 	n := v.Num * scale
 	if v.Type != gjson.Number || !(n >= 0 && n <= 100) {
@@ -147,8 +148,8 @@ func ModerationRequest(cfg *config.Config, model string, text jsontext.Escaped) 
 	return request, false
 }
 
-// ModerationScore returns the highest category score from the moderation endpoint, 0 to 100. It returns 100 if the
-// text is flagged.
+// ModerationScore returns the highest category score from the moderation endpoint. Scores range from 0 to 100. If the
+// text is flagged, ModerationScore returns 100.
 func ModerationScore(root gjson.Result) (score uint64, ok bool) {
 	result := jsonvalue.Get(root.Raw, "results.0")
 	if !jsonvalue.Get(result.Raw, "category_scores").IsObject() {

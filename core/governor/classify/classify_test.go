@@ -12,7 +12,6 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// conversation returns one message for each text.
 func conversation(texts ...jsontext.Escaped) (messages []chat.Message) {
 	for _, text := range texts {
 		messages = append(messages, chat.Message{Role: chat.User, Parts: []chat.Part{{Kind: chat.Text, Text: text}}})
@@ -20,7 +19,7 @@ func conversation(texts ...jsontext.Escaped) (messages []chat.Message) {
 	return messages
 }
 
-// TestTextKeepsTheEnd: a long conversation is cut at its start, never inside a character or an escape.
+// TestTextKeepsTheEnd: a long conversation loses its start. The cut is never inside a character or an escape.
 func TestTextKeepsTheEnd(t *testing.T) {
 	const most = 32_000
 	for name, unit := range map[string]string{

@@ -11,7 +11,7 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// logProbs returns a choice's log probabilities for the given tokens, in the list of the given name.
+// logProbs returns a choice's log probabilities for tokens. list is the name of the array that contains them.
 func logProbs(list string, tokens ...string) string {
 	var all []string
 	for _, token := range tokens {
@@ -22,7 +22,7 @@ func logProbs(list string, tokens ...string) string {
 	return `{"` + list + `":[` + strings.Join(all, ",") + `]}`
 }
 
-// tokensOf returns the joined tokens of log probabilities, and how many tokens are blanked.
+// tokensOf joins the tokens of log probabilities. It also returns the number of blanked tokens.
 func tokensOf(t *testing.T, data string) (text string, blanked int) {
 	t.Helper()
 	var lists map[string][]struct {
@@ -78,7 +78,7 @@ func TestResponsesRepeatTheText(t *testing.T) {
 	}
 }
 
-// TestRepetitionsAloneCount: a finding counts even if it is only in a field that repeats the text.
+// TestRepetitionsAloneCount: a finding counts even if it occurs only in a field that repeats the text.
 func TestRepetitionsAloneCount(t *testing.T) {
 	blocking := &inspect.Check{Policy: policy(t, governor.Block, "personal.email")}
 	for _, body := range []string{
@@ -91,7 +91,7 @@ func TestRepetitionsAloneCount(t *testing.T) {
 	}
 }
 
-// redacted returns a redactor that knows the email address as [EMAIL_1] and a private key with line feeds as
+// redacted returns a redactor that knows an email address as [EMAIL_1] and a private key with line feeds as
 // [PRIVATE_KEY_1].
 func redacted(t *testing.T) *governor.Redactor {
 	t.Helper()
@@ -146,8 +146,7 @@ func TestRestoreLogProbs(t *testing.T) {
 	}
 }
 
-// TestRestoreIsBounded: a model that repeats the placeholder of a long value cannot multiply that value without
-// limit.
+// TestRestoreIsBounded: if a model repeats the placeholder of a long value, the response grows only up to a limit.
 func TestRestoreIsBounded(t *testing.T) {
 	body := `{"text":"` + strings.Repeat("[PRIVATE_KEY_1] ", 100_000) + `"}`
 	got := inspect.Restore(inspect.NativeAnswer, []byte(body), redacted(t))
@@ -234,8 +233,8 @@ func TestRestoreResponse(t *testing.T) {
 	}
 }
 
-// TestRestoreIntoJSON: if a text is JSON, a value is restored as part of a JSON string. In a call's arguments, it is
-// escaped only once.
+// TestRestoreIntoJSON: if a text is JSON, a value is escaped for a JSON string. In a call's arguments, it is escaped
+// only once.
 func TestRestoreIntoJSON(t *testing.T) {
 	r := redacted(t)
 	r.JSON = true

@@ -11,8 +11,8 @@ import (
 	"github.com/postern-ai/postern/core/jsonvalue"
 )
 
-// matchAnswer checks the text of a non-streaming response against Check.Schema: that of each choice, or the only text
-// in dialects without choices.
+// matchAnswer checks the text of a non-streaming response against Check.Schema. In dialects with choices, it checks
+// the text of each choice.
 func (w *walker) matchAnswer() {
 	if w.check.Schema == "" || w.dir != governor.Output {
 		return
@@ -42,7 +42,7 @@ func (w *walker) matchAnswer() {
 	}
 }
 
-// texts returns content if it is a string, or else the joined text of its parts of the given type.
+// texts returns content if it is a string. If it is an array, texts joins the text of the parts of the given type.
 func texts(content gjson.Result, kind string) string {
 	if content.Type == gjson.String {
 		return content.Str
@@ -80,7 +80,7 @@ func (in *inspector) match(text, path string) {
 	}
 }
 
-// setPaths sets the path of a finding that is about the whole text, and the path of its report.
+// setPaths sets the paths of findings about the whole text, and of their report.
 func (in *inspector) setPaths(from int, rule governor.ID, path string) {
 	for i := from; i < len(in.result.Findings); i++ {
 		in.result.Findings[i].Path = path

@@ -12,7 +12,6 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// prompt returns ordinary text of the given size.
 func prompt(b testing.TB, size int) string {
 	b.Helper()
 	content, err := os.ReadFile("../../../docs/project/decisions/core-and-hosts.md")
@@ -22,8 +21,8 @@ func prompt(b testing.TB, size int) string {
 	return strings.Repeat(string(content), size/len(content)+1)[:size]
 }
 
-// BenchmarkRequest checks a request with a prompt of 8 KB. Compare it with BenchmarkScan, which only scans the same
-// text, and with BenchmarkCheck, the validation that every request needs anyway.
+// BenchmarkRequest checks a request with a prompt of 8 KB. For comparison, BenchmarkScan only scans the same text,
+// and BenchmarkCheck measures the validation that every request needs anyway.
 func BenchmarkRequest(b *testing.B) {
 	body := []byte(`{"model":"gpt-4.1","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":` + string(jsontext.AppendString(nil, prompt(b, 8<<10))) + `}],"temperature":0.7,"max_tokens":1000,"stream":true}`)
 	c := inspect.Check{Policy: governor.NewPolicy(), Redactor: &governor.Redactor{}}

@@ -10,7 +10,6 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// fourMB returns a body of 4 MB that repeats one unit.
 func fourMB(before, unit, behind string) []byte {
 	const size = 4_000_000
 	return []byte(before + strings.Repeat(unit, (size-len(before)-len(behind))/len(unit)) + behind)
@@ -39,7 +38,7 @@ var heavy = map[string][3]string{
 	"log probabilities":    {`{"logprobs":{"content":[{}`, `,{"token":"41111111"},{"token":"11111111;","bytes":[1],"top_logprobs":[]}`, `]}}`},
 }
 
-// TestMemoryIsBounded: the core's memory has no garbage collector, so everything that a check allocates counts.
+// TestMemoryIsBounded: the core's memory has no garbage collector, so all memory that a check allocates counts.
 func TestMemoryIsBounded(t *testing.T) {
 	const limit = 20 << 20
 	for name, c := range heavy {
@@ -78,7 +77,6 @@ func TestOrdinaryRequestsAllocateLittle(t *testing.T) {
 	}
 }
 
-// BenchmarkHeavy checks bodies of 4 MB.
 func BenchmarkHeavy(b *testing.B) {
 	for name, c := range heavy {
 		body := fourMB(c[0], c[1], c[2])

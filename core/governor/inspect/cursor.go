@@ -4,13 +4,14 @@ import "unicode/utf8"
 
 // cursor reads a text in its escaped form and maps offsets in the decoded text to offsets in the body.
 //
-// A text, unless it is in base64 (see encodedText), is decoded at one of three levels. Level 0 is plain text. Level 1
-// is the content of a JSON string. Level 2 is the content of a string in a JSON document that is itself in a string,
-// such as a tool call's arguments in OpenAI's dialect.
+// A text is decoded at one of three levels, unless it is in base64 (see encodedText). Level 0 is plain text. Level 1
+// is the content of a JSON string. Level 2 is for a JSON document inside a string, such as a tool call's arguments in
+// OpenAI's dialect. It is the content of a string in that document.
 //
-// The decoded form of a document is its JSON with the escapes in its strings resolved. It includes quotes and
-// punctuation, because names give context to the values beside them and numbers are part of the text. Only the commas
-// between values become semicolons, because detectors would read digits with a comma between them as one number.
+// The decoded form of a document is its JSON without the escapes in its strings. It includes names, because they give
+// context to the values beside them, and numbers, because they are part of the text. It also includes quotes and
+// punctuation. Only the commas between values become semicolons, because detectors would read digits with a comma
+// between them as one number.
 type cursor struct {
 	raw      []byte
 	at       int // offset of the next byte in the body
@@ -20,16 +21,15 @@ type cursor struct {
 	document bool
 	inString bool // the cursor is in a string of a document
 	opened   int  // offset in the body of the last string's content
-	number   int  // offset in the body of the number that contains the last byte, or -1
+	number   int  // offset in the body of the number that contains the last byte; -1 outside numbers
 }
 
-// newCursor returns a cursor at the start of a segment.
 func newCursor(body []byte, s *segment) cursor {
 	return cursor{raw: body, at: int(s.start), end: int(s.end), level: int(s.level), document: s.document, number: -1}
 }
 
-// plain returns the number of bytes before the next quote or backslash, at most len(b). It compares eight bytes at a
-// time.
+// plain returns the number of bytes before the next quote or backslash, or len(b) if there is none. It compares eight
+// bytes at a time.
 func plain(b []byte) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	n := 0
@@ -38,7 +38,7 @@ func plain(b []byte) int {
 		w := uint64(c[0]) | uint64(c[1])<<8 | uint64(c[2])<<16 | uint64(c[3])<<24 |
 			uint64(c[4])<<32 | uint64(c[5])<<40 | uint64(c[6])<<48 | uint64(c[7])<<56
 		quote, backslash := w^(ones*'"'), w^(ones*'\\')
-		// Each zero byte sets its high bit. Borrows can set wrong bits only above the first one.
+		// Each zero byte sets its high bit. A borrow can set a wrong bit, but only above the first zero byte.
 		if ((quote-ones)&^quote|(backslash-ones)&^backslash)&highs != 0 {
 			break
 		}
@@ -50,7 +50,7 @@ func plain(b []byte) int {
 	return n
 }
 
-// run returns the number of unescaped bytes at the cursor, at most limit. It does not look past the limit.
+// run returns the number of unescaped bytes at the cursor. It reads at most limit bytes.
 func (c *cursor) run(limit int) int {
 	limit = min(limit, c.end-c.at)
 	switch {
@@ -87,8 +87,8 @@ func (c *cursor) seek(to int) {
 	}
 }
 
-// appendUnit appends a unit. A unit is a character, or one raw byte of a character beyond ASCII, stored as its
-// complement.
+// appendUnit appends a unit. A unit is a character or one raw byte of a non-ASCII character. A raw byte is stored as
+// its complement.
 func appendUnit(dst []byte, unit rune) []byte {
 	if unit < 0 {
 		return append(dst, byte(^unit))
@@ -133,8 +133,8 @@ func (c *cursor) step() rune {
 	return unit
 }
 
-// isNumber reports whether a character can be part of a JSON number. The letter e counts, even in a literal such as
-// true. This is harmless, because literals contain no findings.
+// isNumber reports whether a character can be part of a JSON number. The letter e is one, even in a literal such as
+// true. This does no harm, because literals contain no findings.
 func isNumber(unit rune) bool {
 	return unit >= '0' && unit <= '9' || unit == '-' || unit == '+' || unit == '.' || unit == 'e' || unit == 'E'
 }
@@ -163,7 +163,7 @@ func (c *cursor) unit(level int) rune {
 }
 
 // escape reads the rest of an escape after its backslash. Only a document inside a string can have a malformed
-// escape. For a malformed one, escape returns only the backslash.
+// escape. If an escape is malformed, escape returns only the backslash.
 func (c *cursor) escape(level int) rune {
 	at := c.at
 	switch unit := c.unit(level); unit {
@@ -188,8 +188,7 @@ func (c *cursor) escape(level int) rune {
 	return '\\'
 }
 
-// surrogate reads the second half of a surrogate pair. A lone surrogate becomes U+FFFD, as in Go's other JSON
-// readers.
+// surrogate reads the second half of a surrogate pair. A lone surrogate becomes U+FFFD, as in Go's JSON packages.
 func (c *cursor) surrogate(level int, r rune) rune {
 	if r < 0xD800 || r >= 0xE000 {
 		return r
@@ -204,7 +203,6 @@ func (c *cursor) surrogate(level int, r rune) rune {
 	return utf8.RuneError
 }
 
-// hex reads four hexadecimal digits.
 func (c *cursor) hex(level int) (r rune, ok bool) {
 	for range 4 {
 		digit := c.unit(level)

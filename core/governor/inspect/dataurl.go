@@ -2,11 +2,11 @@ package inspect
 
 import "strings"
 
-// encodedText is the level of base64 text. Such text can be read, but not rewritten.
+// encodedText is the level of text in base64. Such text can be read, but not rewritten.
 const encodedText = 3
 
-// fileData checks the data: URL of a file part. It checks the content of a text file, as in data:text/plain;base64,….
-// It returns false if it cannot read the URL.
+// fileData handles the data: URL of a file part, such as data:text/plain;base64,…. If the file is a text file,
+// fileData checks its content. If it cannot read the URL, it returns false.
 func (w *walker) fileData(s span) bool {
 	one := s.segment()
 	c := newCursor(w.body, &one)

@@ -5,30 +5,29 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// change says how an edit replaces its bytes.
+// change says what replaces the bytes of an edit.
 type change uint8
 
 const (
-	mark   change = iota // with a placeholder for the decoded text
-	quoted               // with a placeholder in quotes: a number becomes a string
-	split                // with the placeholder for a value; later edits remove the rest of the finding
-	drop                 // with nothing, to remove the rest of such a finding
-	quote                // with a quote, if part of a number is a finding: the number becomes a string
+	mark   change = iota // a placeholder for the decoded text
+	quoted               // a placeholder in quotes: a number becomes a string
+	split                // the placeholder for a value; later edits remove the rest of the finding
+	drop                 // nothing: removes the rest of such a finding
+	quote                // a quote: a number that contains a finding becomes a string
 	put                  // with a value, escaped
 	raw                  // with a value, not escaped
 )
 
-// edit replaces the bytes [start, end) of the body. It is only 16 bytes, because a body can have hundreds of
+// edit replaces the bytes [start, end) of the body. It has only 16 bytes, because a body can have hundreds of
 // thousands of edits.
 type edit struct {
 	start, end uint32
-	value      uint32 // index in edits.values, for split, put and raw
+	value      uint32 // index in edits.values, for the changes split, put and raw
 	rule       governor.ID
 	change     change
 	level      uint8 // level of escaping at the edit
 }
 
-// edits lists all edits of a body.
 type edits struct {
 	list[edit]
 	values   list[string]
@@ -96,7 +95,7 @@ type writer struct {
 	match    []byte
 }
 
-// rewrite appends the bytes [from, to) of the body to dst, with the edits in that range applied.
+// rewrite applies the edits in the bytes [from, to) of the body and appends the result to dst.
 func (w *writer) rewrite(dst []byte, from, to int) []byte {
 	for ; w.next < w.edits.count; w.next++ {
 		e := w.edits.at(w.next)

@@ -8,7 +8,7 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// FuzzRequest: a rewritten body is valid, has no findings left, and is still valid after restoring.
+// FuzzRequest: a rewritten body is valid and has no findings left. It is still valid after restoring.
 func FuzzRequest(f *testing.F) {
 	for _, c := range checked {
 		f.Add(uint8(c.kind), []byte(c.body))

@@ -1,9 +1,9 @@
 // Package inspect applies the Governor's policy to complete JSON bodies. It checks every text in a request or
-// response, rewrites the findings that must be redacted, and restores a caller's own values in the response.
+// response and redacts findings if the policy requires it. In a response, it also restores the caller's own values.
 //
 // Every string in a body is treated as text, with known exceptions: names from fixed sets (roles, types),
-// identifiers, model names, media types, encoded media, URLs of media, signatures and encrypted content. Text fields
-// that an API adds later are therefore checked as well.
+// identifiers, model names, media types, encoded media, URLs of media, signatures and encrypted content. If an API
+// adds a text field later, that field is therefore checked as well.
 package inspect
 
 import (
@@ -38,14 +38,14 @@ func AnswerKind(d chat.Dialect) Kind { return Kind(d) - Kind(chat.Native) + Nati
 type Check struct {
 	Policy *governor.Policy
 	// Redactor makes the placeholders for the request's texts and restores the values in the response. Findings in
-	// responses get placeholders without a number, which are never restored, because the caller does not know these
+	// responses get placeholders without a number. These are never restored, because the caller does not know the
 	// values.
 	Redactor *governor.Redactor
 	// Key returns the project's key for fingerprints of matches. If Key is nil or returns an empty key, reports have
-	// no fingerprints. It is called only if there are findings.
+	// no fingerprints. Key is called only if there are findings.
 	Key func() []byte
-	// Schema is the JSON Schema that the text of a response must satisfy (Settings.Schema). If it is empty, any text
-	// is valid. The finding for an invalid text has the rule RuleSchema.
+	// Schema is the JSON Schema (Settings.Schema) for the text of a response. If Schema is empty, any text is valid.
+	// If a text is not valid, its finding has the rule RuleSchema.
 	Schema string
 }
 
@@ -54,10 +54,10 @@ type Finding struct {
 	Rule   governor.ID
 	Action governor.Action // the policy's action, or Block if the text cannot be redacted
 	// Path names the text, such as messages[2].content[0].text. A JSON document inside a body, such as a tool call's
-	// arguments, is one text. A field name that may come from a caller appears as "*".
+	// arguments, is one text. If a field name may come from a caller, it appears as "*".
 	Path string
-	// Start and End are UTF-8 byte offsets in the decoded text. If a finding spans several parts of a message, Path
-	// is that of the first part, and End continues into the other parts.
+	// Start and End are UTF-8 byte offsets in the decoded text. A finding may span several parts of a message. Path
+	// is then the path of the first part, and End counts on into the other parts.
 	Start, End int
 }
 
@@ -71,15 +71,15 @@ type Report struct {
 
 // Result is the result of a check.
 type Result struct {
-	// Body is the rewritten body. It is nil if nothing was rewritten or the decision is Rejected. Bytes outside
+	// Body is the rewritten body. If nothing was rewritten or the decision is Rejected, Body is nil. Bytes outside
 	// findings are unchanged.
 	Body       []byte
-	Findings   []Finding // the first governor.MaxListed
+	Findings   []Finding // at most governor.MaxListed: the first ones
 	Tally      governor.Tally
 	Decision   governor.Decision
 	Unchecked  []string // kinds of content that cannot be read, without duplicates: image, audio, file, tokens
 	Reports    []Report // by rule
-	Characters uint64   // in all texts; counted only if the policy limits them
+	Characters uint64   // number of characters in all texts; counted only if the policy limits it
 }
 
 // Request checks the body of a request. body must be valid according to jsontext.Check. The result shares no memory
@@ -93,7 +93,6 @@ func (c *Check) Answer(kind Kind, body []byte) Result {
 	return c.body(kind, governor.Output, body, nil)
 }
 
-// body checks a body and rewrites it.
 func (c *Check) body(kind Kind, d governor.Direction, body []byte, r *governor.Redactor) Result {
 	w := &walker{inspector: c.inspector(d, body, r), kind: kind}
 	w.roles = d == governor.Input && c.Policy.Roles()
@@ -113,7 +112,7 @@ func (c *Check) body(kind Kind, d governor.Direction, body []byte, r *governor.R
 	return w.result
 }
 
-// inspector starts a check. Without a redactor, placeholders have no numbers.
+// inspector starts a check. If there is no redactor, placeholders have no numbers.
 func (c *Check) inspector(d governor.Direction, body []byte, r *governor.Redactor) *inspector {
 	if r == nil {
 		r = &governor.Redactor{}
@@ -125,12 +124,10 @@ func (c *Check) inspector(d governor.Direction, body []byte, r *governor.Redacto
 	}
 }
 
-// decide sets the decision.
 func (in *inspector) decide() {
 	in.result.Decision = in.result.Tally.Decide(in.check.Policy)
 }
 
-// rewritten returns the body with all edits applied.
 func (in *inspector) rewritten() []byte {
 	in.edits.sort()
 	w := in.writer()
@@ -158,8 +155,8 @@ func (w *walker) repeated() {
 	}
 }
 
-// Header checks the value of a header in the same way as a text of the request, and adds the findings to the body's
-// result. It returns true if a finding must be redacted.
+// Header checks the value of a header like a text of the request, and adds the findings to the body's result. If a
+// finding must be redacted, Header returns true.
 //
 //go:noinline
 func (c *Check) Header(result *Result, name, value string) (redact bool) {
@@ -178,7 +175,7 @@ func (c *Check) Header(result *Result, name, value string) (redact bool) {
 	return one.Tally.Redact
 }
 
-// addReport adds the report for another text, or merges it into the report of the same rule.
+// addReport adds the report for another text. If there is a report of the same rule, addReport merges the two.
 //
 //go:noinline
 func (r *Result) addReport(other *Report) {

@@ -91,7 +91,7 @@ func TestSplitFindingHasThePathOfItsFirstPart(t *testing.T) {
 	}
 }
 
-// TestOtherTextsAreApart: only adjacent parts of one message are joined into one text.
+// TestOtherTextsAreApart: adjacent parts of one message are joined into one text. No other texts are.
 func TestOtherTextsAreApart(t *testing.T) {
 	for _, body := range []string{
 		`{"messages":[{"content":"jane.roe@exam"},{"content":"ple.com"}]}`,
@@ -109,7 +109,7 @@ func TestOtherTextsAreApart(t *testing.T) {
 	}
 }
 
-// fixed lists bodies with a finding that cannot be rewritten, so redacting means blocking.
+// fixed lists bodies with a finding that cannot be rewritten. Such a finding is blocked instead of redacted.
 var fixed = []string{
 	`{"messages":[{"content":[{"type":"thinking","thinking":"«»","signature":"s"}]}]}`,
 	`{"messages":[{"content":[{"signature":"s","thinking":"«»","type":"thinking"}]}]}`,
@@ -137,7 +137,7 @@ func TestWhatCannotBeRedactedIsBlocked(t *testing.T) {
 	}
 }
 
-// TestUnsignedNeighborsAreRedacted: a signature covers only its own object.
+// TestUnsignedNeighborsAreRedacted: a signature covers only its own object. Findings in other objects are redacted.
 func TestUnsignedNeighborsAreRedacted(t *testing.T) {
 	body := `{"content":[{"type":"thinking","thinking":"x","signature":"s"},{"type":"text","text":"` + email + `"}]}`
 	if r := redacting(t).Request(inspect.AnthropicRequest, []byte(body)); r.Decision != governor.Approve || !strings.Contains(string(r.Body), "[EMAIL_1]") {
@@ -186,8 +186,8 @@ func TestReports(t *testing.T) {
 	}
 }
 
-// TestManyFindings: 100 findings are listed, all are acted on, and a rule whose first finding comes after them is
-// still reported.
+// TestManyFindings: of many findings, 100 are listed, but the policy's action applies to all. A rule is reported even
+// if its first finding is not listed.
 func TestManyFindings(t *testing.T) {
 	body := `{"messages":[{"content":"` + strings.Repeat(email+" ", 5000) + `"},{"content":"` + card + `"}]}`
 	r := redacting(t).Request(inspect.NativeRequest, []byte(body))
@@ -199,7 +199,7 @@ func TestManyFindings(t *testing.T) {
 	}
 }
 
-// TestLength: the length counts characters, not bytes, and only those of texts, not of other strings.
+// TestLength: the length is the number of characters, not bytes. Only texts count, not other strings.
 func TestLength(t *testing.T) {
 	settings := governor.NewSettings()
 	settings.MaxInput, settings.MaxOutput = 6, 3
@@ -247,14 +247,14 @@ func TestNotPromised(t *testing.T) {
 			t.Errorf("%q is found: %+v", text, r.Findings)
 		}
 	}
-	// A document inside a string of a document inside a string is decoded twice, not three times.
+	// A document may be nested twice in strings. It is decoded twice, not three times.
 	body := `{"arguments":"{\"a\":\"{\\\"b\\\":\\\"jane\\\\\\\\u002eroe\\\\\\\\u0040example.com\\\"}\"}"}`
 	if r := redacting(t).Request(inspect.OpenAIRequest, []byte(body)); jsontext.Check([]byte(body)) != jsontext.OK || len(r.Findings) > 0 {
 		t.Errorf("%+v", r.Findings)
 	}
 }
 
-// TestMalformedBodiesEnd: callers pass only valid bodies, but other bodies must not hang or panic.
+// TestMalformedBodiesEnd: callers pass only valid bodies. Other bodies must not make a check hang or panic.
 func TestMalformedBodiesEnd(t *testing.T) {
 	whole := `{"messages":[{"content":[{"type":"text","text":"\u006aane.roe@example.com"}]},{"tool_calls":[{"function":{"arguments":"{\"a\":4111111111111111}"}}]}],"input":{"a":[1]},"logprobs":{"content":[{"token":"a","bytes":[1],"top_logprobs":[{}]}]}}`
 	for i := range whole {

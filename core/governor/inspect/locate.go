@@ -13,7 +13,7 @@ type level struct {
 	key   span
 }
 
-// locator builds the paths of places in a body. It visits them in the order of the body.
+// locator builds the paths of places in a body. It visits the places in the order of the body.
 type locator struct {
 	body   []byte
 	pos    int
@@ -44,7 +44,6 @@ func (in *inspector) locate() {
 	}
 }
 
-// setPath sets the path of a place.
 func (in *inspector) setPath(p place, path string) {
 	if p.finding >= 0 {
 		in.result.Findings[p.finding].Path = path
@@ -54,8 +53,8 @@ func (in *inspector) setPath(p place, path string) {
 	}
 }
 
-// find advances to the value at an offset and returns its path. The offset is that of a string's content or of a
-// document's bracket.
+// find advances to the value at an offset and returns its path. The offset is that of a string's content, or of the
+// opening bracket of a document.
 func (l *locator) find(at int) string {
 	for l.pos < len(l.body) {
 		switch c := l.body[l.pos]; c {
@@ -113,7 +112,6 @@ func (l *locator) isKey() bool {
 	return false
 }
 
-// path returns the path of the next value.
 func (l *locator) path() string {
 	var b []byte
 	for i := range l.levels[:l.depth] {
@@ -129,8 +127,9 @@ func (l *locator) path() string {
 	return string(b)
 }
 
-// appendName appends a field's name, or * for a name that no API uses. API names begin with a lower-case letter and
-// consist of letters and underscores. Any other name may be a caller's data, which must not appear in a path.
+// appendName appends a field's name to a path. API names begin with a lower-case letter and consist of letters and
+// underscores. Any other name may be a caller's data, which must not appear in a path. appendName writes * instead of
+// such a name.
 func appendName(b, name []byte) []byte {
 	known := len(name) > 0 && len(name) <= maxName && name[0] >= 'a' && name[0] <= 'z'
 	for _, c := range name {

@@ -9,11 +9,11 @@ type token struct {
 	blanked    bool
 }
 
-// value is the position of a field's value in the body. end is 0 if the field is missing.
+// value is the position of a field's value in the body. If the field is missing, end is 0.
 type value struct{ start, end uint32 }
 
-// logProbs checks log probabilities, whose tokens repeat a text. They have the form {"content":[…],"refusal":[…]}, or
-// consist of only the array.
+// logProbs checks log probabilities. Their tokens repeat a text. They have the form {"content":[…],"refusal":[…]}, or
+// are only an array.
 func (w *walker) logProbs(s span) {
 	w.pos, w.depth = int(s.start), 0
 	if w.peek() == '[' {
@@ -55,7 +55,7 @@ func (w *walker) pass() span {
 	return s
 }
 
-// tokens checks one array, whose tokens together form one text.
+// tokens checks one array. Its tokens together form one text.
 func (w *walker) tokens() {
 	all := &list[token]{}
 	from := w.segments.count
@@ -75,7 +75,6 @@ func (w *walker) tokens() {
 	w.at.tokens = nil
 }
 
-// token reads one element.
 func (w *walker) token() (one token, text span) {
 	for w.pos++; w.pos < len(w.body) && w.peek() != '}'; {
 		if w.peek() != '"' {
@@ -104,7 +103,7 @@ func (w *walker) token() (one token, text span) {
 
 func equalText(a []byte, b string) bool { return len(a) == len(b) && equal(a, b) }
 
-// blank removes the bytes and alternatives of all tokens that a replaced finding overlaps, because they repeat the
+// blank clears the bytes and alternatives of every token that overlaps a replaced finding, because they repeat the
 // finding's text.
 func (m *mapper) blank(f governor.Finding) {
 	if m.tokens == nil {

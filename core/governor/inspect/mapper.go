@@ -2,7 +2,8 @@ package inspect
 
 import "github.com/postern-ai/postern/core/governor"
 
-// mapper maps the findings in a text, in order, to the text's segments and to the body.
+// mapper finds the segments and the places in the body that the findings in a text belong to. It takes findings in
+// order.
 type mapper struct {
 	in       *inspector
 	first    int          // index of the text's first segment
@@ -38,8 +39,8 @@ func (m *mapper) place(i, pos int) {
 	m.cursor.seek(pos)
 }
 
-// redact adds the edits that replace a finding with a placeholder. It returns false if the text cannot be rewritten
-// there.
+// redact adds the edits that replace a finding with a placeholder. If the text cannot be rewritten there, redact
+// returns false.
 func (m *mapper) redact(f governor.Finding, text []byte) bool {
 	s := m.in.segments.at(m.index)
 	switch {
@@ -61,8 +62,8 @@ func (m *mapper) within(i int, f governor.Finding) bool {
 	return i+1 == m.in.segments.count || int(m.in.segments.at(i+1).pos) >= f.End
 }
 
-// replace puts an edit in place of a finding that begins in the current segment. It removes the rest of the finding
-// from the segments that follow.
+// replace adds an edit for a finding that begins in the current segment. It also adds edits that remove the rest of
+// the finding from the next segments.
 func (m *mapper) replace(f governor.Finding, e edit) {
 	s := m.in.segments.at(m.index)
 	m.place(m.index, f.Start)
@@ -84,8 +85,8 @@ func (m *mapper) replace(f governor.Finding, e edit) {
 	m.blank(f)
 }
 
-// add adds the edit for a placeholder or a restored value. It raises edits.size by at least as many bytes as the edit
-// adds.
+// add adds the edit for a placeholder or a restored value. It increases edits.size by at least the number of bytes
+// that the edit adds.
 func (m *mapper) add(e edit) {
 	size := maxNumber
 	if e.change == put {
@@ -98,11 +99,11 @@ func (m *mapper) add(e edit) {
 	m.in.edits.add(e)
 }
 
-// maxNumber is the maximum length of a placeholder, not counting its name.
+// maxNumber is the maximum length of a placeholder without its name.
 const maxNumber = len(`[_65536]""`)
 
-// redactInDocument does the same as redact for a document. A finding must be within one string that is not a field
-// name, or within one number.
+// redactInDocument does the same as redact for a document. It can redact a finding only within one string or one
+// number. The string must not be a field name.
 func (m *mapper) redactInDocument(f governor.Finding) bool {
 	c := &m.cursor
 	m.place(m.index, f.Start)
@@ -131,7 +132,7 @@ func (m *mapper) redactInDocument(f governor.Finding) bool {
 	return true
 }
 
-// name reports whether the string at the cursor is a field name, that is, whether a colon follows it.
+// name reports whether the string at the cursor is a field name. A colon follows a field name.
 func (m *mapper) name(opened int) bool {
 	if m.key != opened+1 {
 		c := m.cursor
@@ -148,7 +149,7 @@ func (m *mapper) name(opened int) bool {
 	return m.isKey
 }
 
-// quote puts quotes around a number, part of which is a finding.
+// quote puts quotes around a number that contains a finding.
 func (m *mapper) quote(number, end int, level uint8) {
 	if m.quoted == number+1 {
 		return
@@ -159,7 +160,7 @@ func (m *mapper) quote(number, end int, level uint8) {
 	m.in.edits.add(edit{start: uint32(end), end: uint32(end), change: quote, level: level})
 }
 
-// numberEnd returns the end of the number that the cursor is in or directly after.
+// numberEnd returns the end of a number. The cursor is in the number or directly after it.
 func (m *mapper) numberEnd(number int) int {
 	if m.numberAt == number+1 {
 		return m.stop

@@ -1,6 +1,6 @@
 package inspect
 
-// member is the meaning of a field, which depends on its name.
+// member is the meaning of a field. It depends on the field's name.
 type member uint8
 
 const (
@@ -10,18 +10,18 @@ const (
 	typeMember                    // the type of a part
 	partMember                    // the text of a part; adjacent parts of a message are one text
 	thinkingMember                // thinking, which may be signed
-	signatureMember               // a signature: the text of its object must not change
+	signatureMember               // a signature: the signed text in its object must not change
 	dataMember                    // encoded media or a text, depending on the type
 	idMember                      // an identifier
-	urlMember                     // a URL; not a text if it belongs to media
+	urlMember                     // a URL; if it belongs to media, it is not a text
 	mediumMember                  // an object with media, or the URL of media
-	sourceMember                  // an object with media or a document; if it is a string, a text
-	audioMember                   // an object with media if it has an ID or data
+	sourceMember                  // an object with media or a document, or a string that is a text
+	audioMember                   // an object; it has media if it has an ID or data
 	fileMember                    // an object with a file
 	fileDataMember                // a data: URL
 	documentMember                // an object or array that is checked as one text
-	argumentsMember               // the same, but may be a string that contains JSON
-	inputMember                   // one text if it is an object; may be token IDs
+	argumentsMember               // an object or array that is checked as one text, or a string that contains JSON
+	inputMember                   // an object that is checked as one text, or token IDs
 	tokensMember                  // may be token IDs
 	logProbsMember                // repeats a text, token by token
 	repeatMember                  // repeats texts
@@ -34,8 +34,7 @@ type word struct {
 	code uint8
 }
 
-// members lists the field names that have a special meaning in the APIs of OpenAI and Anthropic, and in Postern's
-// own.
+// members lists the field names that have a special meaning in the APIs of OpenAI, Anthropic and Postern.
 var members = [...]word{
 	{"text", uint8(partMember)},
 	{"type", uint8(typeMember)},
@@ -70,8 +69,8 @@ var members = [...]word{
 	{"logprobs", uint8(logProbsMember)},
 	{"logit_bias", uint8(ignoreMember)},
 	{"embedding", uint8(ignoreMember)},
-	// Credentials for the provider's own connectors are meant only for the provider, and the tool does not work
-	// without them.
+	// Credentials for a provider's own connectors are meant only for the provider. The connectors do not work without
+	// them.
 	{"headers", uint8(ignoreMember)},
 	{"authorization", uint8(skipMember)},
 	{"authorization_token", uint8(skipMember)},
@@ -98,14 +97,14 @@ var members = [...]word{
 	{"b64_json", uint8(skipMember)},
 }
 
-// echoes lists the fields of a response in the Responses dialect that repeat other fields. Code 1 marks fields of the
-// request, which were checked as input. Code 2 marks the texts of the output.
+// echoes lists the fields of a Responses response that repeat other fields. Code 1 marks fields of the request, which
+// were checked as input. Code 2 marks the texts of the output.
 var echoes = [...]word{
 	{"instructions", 1}, {"tools", 1}, {"tool_choice", 1}, {"metadata", 1}, {"text", 1}, {"prompt", 1}, {"user", 1},
 	{"safety_identifier", 1}, {"prompt_cache_key", 1}, {"reasoning", 1}, {"output_text", 2},
 }
 
-// part is the type of an object, if it is one of the types that this package distinguishes.
+// part is the type of an object. Only some types matter to this package.
 type part uint8
 
 const (
@@ -148,7 +147,7 @@ func lookUp(words []word, name []byte) uint8 {
 	return 0
 }
 
-// equal compares texts of the same length without a conversion, which would allocate memory.
+// equal compares texts of the same length. It avoids a conversion, because a conversion would allocate memory.
 func equal(a []byte, b string) bool {
 	for i := range a {
 		if a[i] != b[i] {
@@ -158,7 +157,7 @@ func equal(a []byte, b string) bool {
 	return true
 }
 
-// memberOf returns the meaning of a field's name. Names that end in _id are identifiers.
+// memberOf returns the meaning of a field's name. If the name ends in _id, the field is an identifier.
 func memberOf(name []byte) member {
 	if m := member(lookUp(members[:], name)); m != textMember {
 		return m
@@ -172,7 +171,7 @@ func memberOf(name []byte) member {
 // maxName is greater than the length of every name in members.
 const maxName = 40
 
-// name returns the decoded name of a field. It is empty if the name is too long to be in members.
+// name returns the decoded name of a field. If the name is too long to be in members, the result is empty.
 func (w *walker) name(s span) []byte {
 	inside := w.body[s.start:s.end]
 	if !s.escaped {

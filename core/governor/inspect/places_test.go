@@ -13,7 +13,6 @@ import (
 // email replaces «» in the bodies of the tests.
 const email = "jane.roe@example.com"
 
-// policy returns a policy with the given action for the given rules in both directions.
 func policy(t testing.TB, a governor.Action, rules ...string) *governor.Policy {
 	t.Helper()
 	p := governor.NewPolicy()
@@ -34,7 +33,6 @@ func redacting(t testing.TB) *inspect.Check {
 	}
 }
 
-// run checks a request or a response.
 func run(c *inspect.Check, kind inspect.Kind, body string) inspect.Result {
 	if kind >= inspect.NativeAnswer {
 		return c.Answer(kind, []byte(body))
@@ -49,7 +47,7 @@ func placeholder(kind inspect.Kind) string {
 	return "[EMAIL_1]"
 }
 
-// checked lists places where texts are checked. «» is the finding.
+// checked lists bodies with a finding in every place where texts are checked. «» is the finding.
 var checked = []struct {
 	kind inspect.Kind
 	path string
@@ -168,7 +166,7 @@ func TestTextsAreChecked(t *testing.T) {
 	}
 }
 
-// TestArgumentsAreDecodedTwice spells the finding with escapes at both depths.
+// TestArgumentsAreDecodedTwice escapes the finding in the string, in the document inside the string, and in both.
 func TestArgumentsAreDecodedTwice(t *testing.T) {
 	for _, c := range checked {
 		if !strings.Contains(c.body, `\"«»`) || !strings.HasSuffix(c.path, "arguments") {
@@ -188,7 +186,8 @@ func TestArgumentsAreDecodedTwice(t *testing.T) {
 	}
 }
 
-// skipped lists bodies with strings that are not texts. The email address in place of «» is not a finding there.
+// skipped lists bodies with strings that are not texts. An email address in place of «» is not a finding in those
+// strings.
 var skipped = []struct {
 	kind inspect.Kind
 	body string
@@ -266,7 +265,7 @@ func TestUnreadableContent(t *testing.T) {
 	}
 }
 
-// TestReadableContent: readable content is not reported as unchecked.
+// TestReadableContent: content that can be read is not reported as unchecked.
 func TestReadableContent(t *testing.T) {
 	settings := governor.NewSettings()
 	settings.BlockUnchecked = true

@@ -16,12 +16,12 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// positive is a text in which a rule of testdata/governor has a finding.
+// positive is a text with a finding of a rule in testdata/governor.
 type positive struct{ rule, text, match string }
 
 var pem = "-----BEGIN RSA PRIVATE KEY-----\n" + strings.Repeat("q83vASNFZ4mrze8BI0VniavN7wEjRWeJq83vASNFZ4k+/KLmTn8ZpWx0RdQyUvGs\n", 5) + "-----END RSA PRIVATE KEY-----"
 
-// secrets lists examples of formats that testdata/governor only describes.
+// secrets has an example of each format that testdata/governor only describes.
 var secrets = []positive{
 	{"secret.private-key", "key: " + pem + " end", pem},
 	{"secret.aws-access-key-id", "id AKIAQ4VN7ZT2KXW3MJ5D;", "AKIAQ4VN7ZT2KXW3MJ5D"},
@@ -29,8 +29,8 @@ var secrets = []positive{
 	{"secret.password", "password: h7Gk29sLqPz!", "h7Gk29sLqPz!"},
 }
 
-// positives reads the examples that the data spells out. The governor package's own tests cover the ones with
-// generated tokens.
+// positives reads the examples that are spelled out in the data. Other examples have generated tokens. The tests of
+// the governor package cover those.
 func positives(t testing.TB) (all []positive) {
 	t.Helper()
 	files, err := filepath.Glob("../../../testdata/governor/*.txt")
@@ -107,7 +107,7 @@ func value(r *rand.Rand, depth int) string {
 	return object(r, depth-1, "")
 }
 
-// object returns a random object with the given field somewhere in it.
+// object returns a random object. One of its fields, at any depth, is the given field.
 func object(r *rand.Rand, depth int, with string) string {
 	var all []string
 	for i := range r.IntN(4) {
@@ -120,8 +120,8 @@ func object(r *rand.Rand, depth int, with string) string {
 	return "{" + strings.Join(all, ",\n ") + "}"
 }
 
-// everywhere lists the forms in which a text is put into a random body. %s stands for the text as a JSON string, and
-// %d for a string with a JSON document that contains the text.
+// everywhere lists the forms in which a text is put into a random body. %s stands for the text as a JSON string. %d
+// stands for a string that contains a JSON document with the text.
 var everywhere = []string{
 	`"content":%s`, `"content":[{"type":"text","text":%s}]`, `"content":[{"text":%s,"type":"text"},{"type":"image"}]`, `"input":{"a":[%s]}`,
 	`"arguments":%d`, `"thinking":%s`, `"parameters":{"properties":{"a":{"description":%s}}}`, `"source":{"data":%s,"type":"text"}`, `"unheard_of":[[%s]]`,
@@ -140,7 +140,7 @@ func TestEveryPositiveAnywhere(t *testing.T) {
 	for _, e := range positives(t) {
 		p := policy(t, governor.Redact, ruleNames()...)
 		for _, form := range everywhere {
-			// The example is the whole text, because words around it could make it another finding.
+			// The example is the whole text. With words around it, it could be another finding.
 			body := object(r, 2, `"a":`+object(r, 3, embed(r, form, e.text)))
 			if jsontext.Check([]byte(body)) != jsontext.OK {
 				continue // a random name appears twice
@@ -177,7 +177,7 @@ func finds(r *inspect.Result, rule string) bool {
 	return false
 }
 
-// checkRewritten checks what must hold for every rewritten body.
+// checkRewritten checks the properties that every rewritten body has.
 func checkRewritten(t *testing.T, c *inspect.Check, body string, r *inspect.Result, e positive) {
 	t.Helper()
 	if jsontext.Check(r.Body) != jsontext.OK {
@@ -196,7 +196,7 @@ func checkRewritten(t *testing.T, c *inspect.Check, body string, r *inspect.Resu
 	unchanged(t, []byte(body), r.Body)
 }
 
-// unchanged checks that two bodies differ only inside strings: everything else is byte for byte the same.
+// unchanged checks that two bodies differ only inside strings. Everything else must be the same, byte for byte.
 func unchanged(t *testing.T, a, b []byte) {
 	t.Helper()
 	if x, y := skeleton(a), skeleton(b); !bytes.Equal(x, y) {
@@ -255,7 +255,7 @@ func sameText(t *testing.T, a, b []byte) bool {
 	return reflect.DeepEqual(decode(t, a), decode(t, b))
 }
 
-// TestOtherBytesStay: if there is one finding, everything before and after it stays the same, byte for byte.
+// TestOtherBytesStay: if there is only one finding, all bytes before and after it stay the same.
 func TestOtherBytesStay(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 3000 {
@@ -278,7 +278,7 @@ func TestOtherBytesStay(t *testing.T) {
 	}
 }
 
-// cutMark cuts a body at the control character U+0001, however it is escaped.
+// cutMark cuts a body at the control character U+0001. The character may be escaped in any way.
 func cutMark(body string) (before, behind string, ok bool) {
 	for _, mark := range []string{`\\u0001`, `\u005cu0001`, `\u0001`} {
 		if before, behind, ok = strings.Cut(body, mark); ok {
@@ -288,7 +288,8 @@ func cutMark(body string) (before, behind string, ok bool) {
 	return spelledMark(body)
 }
 
-// spelledMark does the same if the escape is in a string inside a string, and its own characters may be escaped.
+// spelledMark does the same as cutMark for an escape in a string inside a string. The characters of the escape may be
+// escaped too.
 func spelledMark(body string) (before, behind string, ok bool) {
 	for _, backslash := range []string{`\\`, `\u005c`} {
 		for _, u := range []string{"u", `\u0075`} {

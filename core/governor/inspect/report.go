@@ -14,7 +14,7 @@ type place struct {
 	report  int // index in Result.Reports, or -1
 }
 
-// report lists a finding and counts it in its rule's report. at is the offset of its text in the body.
+// report lists a finding and counts it in the report of its rule. at is the offset in the body of the finding's text.
 func (in *inspector) report(f Finding, at int, match []byte) {
 	r := &in.result
 	p := place{at: at, finding: -1, report: -1}
@@ -49,7 +49,6 @@ func (in *inspector) newReport(f Finding, match []byte) Report {
 	return one
 }
 
-// lastTwo returns the last two characters of a text.
 func lastTwo(text []byte) string {
 	at := len(text)
 	for range 2 {
@@ -68,8 +67,8 @@ func hexadecimal(data []byte) string {
 	return string(out)
 }
 
-// note records content that cannot be read. at is the offset in the body of the object or array that contains it.
-// Each kind is listed once.
+// note records content that cannot be read. at is the offset in the body of the object or array with that content.
+// Each kind of content is listed once.
 func (in *inspector) note(kind string, at uint32) {
 	if in.mode != scan {
 		return
@@ -84,7 +83,8 @@ func (in *inspector) note(kind string, at uint32) {
 	in.whole(governor.Finding{Rule: governor.RuleUnchecked}, int(at))
 }
 
-// whole adds a finding about the whole text or body. Such a finding cannot be redacted, so Redact becomes Block.
+// whole adds a finding about the whole text or body. Such a finding cannot be redacted, so the action Redact becomes
+// Block.
 func (in *inspector) whole(f governor.Finding, at int) {
 	action := in.check.Policy.Action(in.dir, f.Rule)
 	switch action {

@@ -17,15 +17,15 @@ type slot struct {
 	tool       int        // index of the tool call
 }
 
-// collector copies the texts of a response into one buffer, in which they can be checked like a body.
+// collector copies the texts of a response into one buffer. The buffer can be checked like a body.
 type collector struct {
 	walker
 	slots []slot
 }
 
-// Response checks a translated response and rewrites its texts in place, unless the decision is Rejected. Result.Body
-// is nil. Paths are those of a chat completion in OpenAI's dialect. Rewritten thinking loses its signature, as in a
-// translated stream, so providers do not receive that thinking in the next request.
+// Response checks a translated response. It rewrites the texts in place, unless the decision is Rejected. Result.Body
+// is nil. Paths are those of a chat completion in OpenAI's dialect. If thinking was rewritten, it loses its
+// signature, as in a translated stream. Providers then do not receive that thinking in the next request.
 func (c *Check) Response(resp *chat.Response) Result {
 	w := &collector{walker: walker{inspector: c.inspector(governor.Output, nil, nil)}}
 	w.joined = true
@@ -42,14 +42,13 @@ func (c *Check) Response(resp *chat.Response) Result {
 	return w.result
 }
 
-// RestoreResponse does the same as Restore for a translated response, in place.
+// RestoreResponse does the same as Restore for a translated response. It changes the response in place.
 func RestoreResponse(resp *chat.Response, r *governor.Redactor) {
 	w := &collector{walker: walker{inspector: &inspector{mode: restore, redactor: r}}}
 	w.response(resp)
 	w.write(resp)
 }
 
-// response collects and checks all texts.
 func (w *collector) response(resp *chat.Response) {
 	size := 0
 	for i := range resp.Choices {
@@ -71,7 +70,6 @@ func (w *collector) response(resp *chat.Response) {
 	w.repeated()
 }
 
-// choice collects the texts of one choice.
 func (w *collector) choice(index int, a *chat.Answer) {
 	tools := 0
 	for i := range a.Parts {
@@ -99,7 +97,6 @@ func (w *collector) choice(index int, a *chat.Answer) {
 	}
 }
 
-// slot adds a text to the buffer.
 func (w *collector) slot(s slot, text string) segment {
 	s.start = len(w.body)
 	w.body = append(w.body, text...)

@@ -7,9 +7,9 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// Restore replaces the placeholders of r in a response with their values, in texts, tool arguments and log
-// probabilities. It returns nil if there are no placeholders. Signed thinking keeps its placeholders, because the
-// provider would refuse changed thinking in the next request. body must be valid according to jsontext.Check.
+// Restore replaces the placeholders of r in a response with their values. It does so in texts, tool arguments and log
+// probabilities. If there are no placeholders, Restore returns nil. Signed thinking keeps its placeholders, because
+// the provider would refuse changed thinking in the next request. body must be valid according to jsontext.Check.
 func Restore(kind Kind, body []byte, r *governor.Redactor) []byte {
 	w := &walker{inspector: &inspector{mode: restore, body: body, redactor: r}, kind: kind}
 	w.walk()
@@ -20,8 +20,8 @@ func Restore(kind Kind, body []byte, r *governor.Redactor) []byte {
 	return w.rewritten()
 }
 
-// maxRestored limits the bytes that restoring adds. Without it, a model that repeats the placeholder of a long key
-// could multiply the size of the response. Placeholders beyond the limit are not restored.
+// maxRestored limits the number of bytes that restoring adds. Without a limit, a response could become very large if
+// a model repeats the placeholder of a long key. Placeholders beyond the limit are not restored.
 const maxRestored = 1 << 20
 
 // restore finds the placeholders in a text.
@@ -46,7 +46,7 @@ func (in *inspector) restore(text []byte) {
 	}
 }
 
-// placeholderEnd returns the end of a possible placeholder, or 0 if there is none at the offset.
+// placeholderEnd returns the end of a possible placeholder at an offset, or 0 if there is none.
 func placeholderEnd(text []byte, at int) int {
 	for i := at + 1; i < len(text) && i-at < governor.MaxPlaceholder; i++ {
 		switch c := text[i]; {

@@ -2,10 +2,10 @@ package inspect
 
 import "github.com/postern-ai/postern/core/governor"
 
-// section is a group of a request's fields, in the order of a provider's prompt cache: definitions and system texts
-// come before messages, regardless of their order in the body. Sources: Anthropic's guide "Prompt caching" (tools,
-// system, messages), OpenAI's guide "Prompt caching" (structured output schemas are a prefix to the system message),
-// both read in November 2026.
+// section is a group of a request's fields. Sections are in the order of a provider's prompt cache: definitions and
+// system texts come before messages, in whatever order they are in the body. Sources: Anthropic's guide "Prompt
+// caching" (tools, system, messages), OpenAI's guide "Prompt caching" (structured output schemas are a prefix to the
+// system message), both read in November 2026.
 type section uint8
 
 const (
@@ -29,13 +29,14 @@ var sectioned = [...]word{
 // systemMembers lists the fields of a body that contain system texts and definitions of tools.
 var systemMembers = [...]word{{"system", 1}, {"instructions", 1}, {"tools", 1}, {"functions", 1}}
 
-// unit is a part of a body whose values are numbered together: a field, or a message.
+// unit is a part of a body: a field, or a message. The values in a unit are numbered together.
 type unit struct {
 	start   uint32
 	section section
 }
 
-// maxUnits limits the memory for units, at 8 bytes each. All messages beyond the limit belong to the last unit.
+// maxUnits limits the memory for units, at 8 bytes each. If there are more messages, they all belong to the last
+// unit.
 const maxUnits = 1 << 16
 
 // enter starts a field of the body.
@@ -74,7 +75,8 @@ func (w *walker) message() {
 	}
 }
 
-// isSystem reports whether the message that starts here is a system text. The role may come after the content.
+// isSystem reports whether the message that starts here is a system text. The role may come after the content, so
+// isSystem looks ahead.
 func (w *walker) isSystem() (system bool) {
 	at := w.pos
 	for w.pos++; w.pos < len(w.body) && w.peek() != '}'; {
@@ -108,10 +110,10 @@ func (w *walker) turn(d governor.Direction) {
 	}
 }
 
-// number assigns numbers to the values to redact. A value keeps its number in every request of a session, because the
-// number depends only on the prompt before it and on its own message. If a later message already contains a
-// placeholder, number assumes that it stands for the same value. This is correct if the placeholder comes from the
-// model's signed thinking.
+// number assigns numbers to the values to redact. A number depends only on the prompt before a value and on the
+// value's own message, so the value has the same number in every request of a session. If a later message already
+// contains a placeholder, number assumes that the placeholder stands for the same value. This is correct if the
+// placeholder comes from the model's signed thinking.
 func (w *walker) number() {
 	w.mode, w.roles = reserve, false
 	w.pos, w.depth, w.section = 0, 0, definitions
@@ -126,8 +128,8 @@ func (w *walker) number() {
 	}
 }
 
-// numberSection visits the units of a section in order. It reserves the placeholders in them if reserves is set, and
-// numbers their values if numbers is set.
+// numberSection visits the units of a section in order. If reserves is set, it reserves the placeholders in them. If
+// numbers is set, it numbers their values.
 func (w *walker) numberSection(s section, reserves, numbers bool) {
 	out, literal := w.writer(), 0
 	for i := range w.units.count {

@@ -10,7 +10,8 @@ import (
 	"github.com/postern-ai/postern/core/governor"
 )
 
-// redactedTurn returns the body that a provider gets for a history, and the redactor that restores its values.
+// redactedTurn returns the body that a provider gets for a history. It also returns the redactor that restores the
+// values.
 func redactedTurn(t *testing.T, d *sessionDialect, history []string, tools string) (string, *governor.Redactor) {
 	t.Helper()
 	p := governor.NewPolicy()
@@ -26,8 +27,8 @@ func redactedTurn(t *testing.T, d *sessionDialect, history []string, tools strin
 	return string(result.Body), r
 }
 
-// sessionText returns a message with new addresses and ones from the session, in any order, and with text that looks
-// like placeholders.
+// sessionText returns a message with new addresses, addresses from earlier in the session, and text that looks like
+// placeholders, in any order.
 func sessionText(random *rand.Rand, most int) string {
 	words := make([]string, 1+random.IntN(6))
 	for i := range words {
@@ -43,9 +44,9 @@ func sessionText(random *rand.Rand, most int) string {
 	return strings.Join(words, " ")
 }
 
-// TestRandomSessions: values come and return in random order, among texts that look like placeholders. Each turn's
-// messages begin with the messages of the turn before, no value is sent, and different values of a turn have
-// different placeholders.
+// TestRandomSessions: new and repeated values come in random order, among texts that look like placeholders. The
+// redacted messages of a turn begin with those of the turn before. No value is sent, and different values in a turn
+// have different placeholders.
 func TestRandomSessions(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 300 {
@@ -84,8 +85,8 @@ func checkRestores(t *testing.T, want, sent string, r *governor.Redactor) {
 	}
 }
 
-// TestLaterLiterals: text in a later message that looks like a placeholder does not change earlier numbers. A new
-// value in the same message gets a number that the message does not contain.
+// TestLaterLiterals: if a later message contains text that looks like a placeholder, earlier numbers do not change. A
+// new value in that message gets a number that the message does not contain.
 func TestLaterLiterals(t *testing.T) {
 	d := &sessionDialects[1]
 	first, _ := redactedTurn(t, d, []string{fill(d.user, "jane@example.org", "")}, `""`)
@@ -101,8 +102,8 @@ func TestLaterLiterals(t *testing.T) {
 	}
 }
 
-// TestThousandValues: values beyond the limit get no number, neither in this turn nor in the next one. Placeholders
-// without a value are not changed.
+// TestThousandValues: values beyond the limit have no number, in this turn and in the next. Placeholders without a
+// value are not changed.
 func TestThousandValues(t *testing.T) {
 	for i := range sessionDialects {
 		d := &sessionDialects[i]

@@ -53,7 +53,6 @@ var sessionDialects = []sessionDialect{
 	},
 }
 
-// fill puts the text and the arguments of a message into a form.
 func fill(form, text, arguments string) string {
 	quote := func(s string) string {
 		b, _ := json.Marshal(s)
@@ -62,8 +61,8 @@ func fill(form, text, arguments string) string {
 	return strings.NewReplacer("%s", quote(text), "%[1]s", quote(text), "%[2]s", quote(arguments), "%[3]s", arguments).Replace(form)
 }
 
-// TestPlaceholdersOfASession: each turn's request begins with the same bytes as the one before. This holds for any
-// new values, whether they are in a message, a tool's result, the model's own response, or metadata.
+// TestPlaceholdersOfASession: each turn's request begins with the same bytes as the request before. This holds
+// wherever new values are: in a message, in a tool's result, in the model's own response, or in metadata.
 func TestPlaceholdersOfASession(t *testing.T) {
 	for _, d := range sessionDialects {
 		history, before := []string{}, map[string]string{}
@@ -94,7 +93,7 @@ func TestPlaceholdersOfASession(t *testing.T) {
 				t.Errorf("%s, turn %d:\n%s\ndoes not begin with\n%s", d.name, n, now[d.growing], was)
 			}
 			before = now
-			// The model repeats a placeholder, and names an address that is not in the request.
+			// The model repeats a placeholder and names an address that is not in the request.
 			sent := []byte(fill(d.answer, "to [EMAIL_3], or own"+fmt.Sprint(n)+"@example.com", `{"to":"[EMAIL_3]"}`))
 			restored := Restore(d.answers, sent, r)
 			if restored == nil || strings.Count(string(restored), "[EMAIL_3]") != strings.Count(d.answer, "[EMAIL_3]") {
@@ -136,7 +135,7 @@ func membersOf(t *testing.T, body []byte) map[string]string {
 	return all
 }
 
-// TestRoles: system texts and definitions of tools have their own rules, wherever the role is in the message.
+// TestRoles: system texts and definitions of tools have their own rules. The role may be anywhere in the message.
 func TestRoles(t *testing.T) {
 	s := governor.NewSettings()
 	s.Actions = []governor.RuleActions{{Rule: "personal.email", Input: governor.Block, Output: governor.Flag, System: governor.OverrideBy(governor.Redact)}}
@@ -191,7 +190,7 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// TestExemptedRequest: an exempted text is not a finding, and it stays in a body whose other findings are redacted.
+// TestExemptedRequest: an exempted text is not a finding. It stays in a body in which other findings are redacted.
 func TestExemptedRequest(t *testing.T) {
 	s := governor.NewSettings()
 	s.Actions = []governor.RuleActions{{Rule: "personal.email", Input: governor.Redact, Output: governor.Flag}}

@@ -7,7 +7,7 @@ type segment struct {
 	start, end uint32 // in the body
 	pos        uint32 // offset of its first byte in the decoded text
 	level      uint8  // of escaping; see cursor
-	escaped    bool   // its bytes differ from its decoded text
+	escaped    bool   // its bytes are not the same as its decoded text
 	document   bool
 	fixed      bool // signed, so it cannot be rewritten
 }
@@ -17,7 +17,7 @@ type mode uint8
 
 const (
 	scan    mode = iota
-	repeat       // scan a text that repeats others: rewrite it, but count a finding only if its rule has no report yet
+	repeat       // scan a text that repeats others: rewrite it; count a finding only if its rule has no report yet
 	reserve      // collect the placeholders in the texts
 	restore      // replace placeholders with their values
 )
@@ -43,7 +43,7 @@ type inspector struct {
 	scratch  []byte
 	value    []byte // buffer for restored values
 	single   [1]governor.Finding
-	segments list[segment] // of texts that have not been handled yet
+	segments list[segment] // segments of texts that have not been handled yet
 	at       mapper
 }
 
@@ -54,8 +54,8 @@ func (in *inspector) one(s segment) {
 	in.text(from)
 }
 
-// text handles one text and removes its segments, which start at index from. They are the adjacent parts of one
-// message, the tokens of log probabilities, or a single segment.
+// text handles one text and removes its segments, which start at index from. The segments are the adjacent parts of
+// one message, the tokens of log probabilities, or a single string or document.
 func (in *inspector) text(from int) {
 	if from == in.segments.count {
 		return
@@ -84,7 +84,8 @@ func (in *inspector) handle(decoded []byte) {
 	}
 }
 
-// decode returns the decoded text and sets the positions of its segments. The text is valid until the next call.
+// decode returns the decoded text and sets the positions of its segments. The decoded text is valid until the next
+// call.
 func (in *inspector) decode(from int) []byte {
 	if s := in.segments.at(from); from+1 == in.segments.count && !s.escaped {
 		return in.body[s.start:s.end]
@@ -95,8 +96,8 @@ func (in *inspector) decode(from int) []byte {
 		size += int(s.end - s.start)
 	}
 	if cap(in.scratch) < size {
-		// Memory is freed only when the call ends. Doubling keeps the sum of all sizes below four times the body's
-		// size.
+		// Memory is freed only when the call ends. The buffer doubles when it grows, so the sum of all sizes stays
+		// below four times the body's size.
 		in.scratch = make([]byte, 0, max(size, min(2*cap(in.scratch), len(in.body))))
 	}
 	in.scratch = in.scratch[:0]
@@ -116,8 +117,8 @@ func (in *inspector) decode(from int) []byte {
 	return in.scratch
 }
 
-// window is the size of the pieces in which long texts are scanned. Only the findings of one piece take memory at a
-// time. It is larger than anything a scanner holds back.
+// window is the size of the pieces in which long texts are scanned. Because of the pieces, memory holds only the
+// findings of one piece at a time. A piece is larger than anything that a scanner holds back.
 const window = 64 << 10
 
 // scan searches a text for findings and handles each of them.
@@ -136,7 +137,6 @@ func (in *inspector) scan(text []byte) {
 	}
 }
 
-// finding handles one finding of the current text.
 func (in *inspector) finding(f governor.Finding, text []byte) {
 	action := in.check.Policy.Action(in.dir, f.Rule)
 	if action == governor.Allow {
@@ -160,6 +160,6 @@ func (in *inspector) finding(f governor.Finding, text []byte) {
 func (in *inspector) count(f governor.Finding, action governor.Action) {
 	in.single[0] = f
 	in.result.Tally.Add(in.check.Policy, in.dir, in.single[:])
-	// A finding that cannot be redacted, for example because it is signed or in a field name, must not pass.
+	// If a finding cannot be redacted, for example because it is signed or in a field name, it must not pass.
 	in.result.Tally.Blocked = in.result.Tally.Blocked || action == governor.Block
 }

@@ -5,7 +5,7 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// span is the content of a string in the body. end is 0 if there is no string.
+// span is the content of a string in the body. If there is no string, end is 0.
 type span struct {
 	start, end uint32
 	escaped    bool
@@ -18,10 +18,10 @@ type frame struct {
 	member member // the meaning of the field that contains it
 	// Arrays only: the index of the first segment of the current text.
 	run int
-	// Objects only: the type, and the strings whose meaning depends on it or on other fields.
+	// Objects only: the type, and the strings that depend on the type or on other fields.
 	part                 part
 	signed, id           bool
-	unread, readable     bool // it contains a file that cannot be read (unread) or one that can (readable)
+	unread, readable     bool // unread: it contains a file that cannot be read; readable: it contains a file that can be read
 	noted                bool // its medium has been noted
 	opaque               bool // it has encrypted content
 	text, thinking, data span
@@ -39,11 +39,10 @@ type walker struct {
 	member  member // meaning of the next value
 	frames  [jsontext.MaxDepth]frame
 	repeats []segment // texts that repeat others, which are checked first
-	logs    []span    // the same, for log probabilities
+	logs    []span    // log probabilities, which repeat texts and are also checked first
 	decoded [6 * maxName]byte
 }
 
-// walk visits the whole body.
 func (w *walker) walk() {
 	w.member = textMember
 	for {
@@ -75,11 +74,10 @@ func (w *walker) space() {
 	}
 }
 
-// top returns the innermost open object or array.
 func (w *walker) top() *frame { return &w.frames[w.depth-1] }
 
-// value reads a scalar, a document, or the start of an object or array. It returns true if a value inside that object
-// or array follows.
+// value reads a scalar or a document, or the start of an object or array. If it has read a start and a value follows
+// inside, it returns true.
 func (w *walker) value() (opened bool) {
 	switch c := w.peek(); c {
 	case '"':
@@ -115,7 +113,6 @@ func (w *walker) tokenID() {
 	}
 }
 
-// readString reads a string, including its quotes.
 func (w *walker) readString() span {
 	w.pos = min(w.pos+1, len(w.body))
 	s := span{start: uint32(w.pos)}
@@ -192,7 +189,7 @@ func (w *walker) key() {
 	w.pos++
 }
 
-// after reads the brackets that close after a value, and then a comma or the end of the body.
+// after reads the closing brackets after a value. It then reads a comma or reaches the end of the body.
 func (w *walker) after() (done bool) {
 	for {
 		w.space()
@@ -215,7 +212,7 @@ func (w *walker) after() (done bool) {
 	}
 }
 
-// skip skips an object or array. It returns true if the decoded text differs from the raw bytes.
+// skip skips an object or array. If the decoded text differs from the raw bytes, skip returns true.
 func (w *walker) skip() (escaped bool) {
 	depth := 0
 	for w.pos < len(w.body) {
@@ -292,7 +289,7 @@ func (w *walker) text(s span) {
 
 func (m member) isMedium() bool { return m >= mediumMember && m <= fileMember }
 
-// defers keeps a string until the end of the object if its meaning depends on other fields.
+// defers handles strings whose meaning depends on other fields. It keeps such a string until the end of the object.
 func (w *walker) defers(f *frame, s span) bool {
 	switch w.member {
 	case typeMember:
@@ -367,7 +364,7 @@ func (w *walker) close(f *frame) {
 	}
 }
 
-// finish handles the strings that were kept until the end of an object.
+// finish handles the strings that defers has kept until the end of an object.
 func (w *walker) finish(f *frame) {
 	if f.thinking.end != 0 {
 		s := f.thinking.segment()
@@ -395,7 +392,7 @@ func (w *walker) finish(f *frame) {
 	w.segments.push(s)
 }
 
-// isEncoded reports whether an object's data is encoded media or encrypted.
+// isEncoded reports whether the data in an object is encoded media or encrypted.
 func (w *walker) isEncoded(f *frame) bool {
 	switch f.part {
 	case imagePart, audioPart, filePart, base64Part, opaquePart:
@@ -404,5 +401,5 @@ func (w *walker) isEncoded(f *frame) bool {
 	return f.member == audioMember
 }
 
-// flush handles the text that an array's elements have formed so far.
+// flush handles the text that consists of an array's elements so far.
 func (w *walker) flush(f *frame) { w.inspector.text(f.run) }
