@@ -2,8 +2,8 @@ package governor
 
 import "bytes"
 
-// jwt looks for a JSON Web Token, signed or encrypted: three or five parts of base64url, the first of which is a JSON
-// object with the field "alg". Source: RFC 7515, RFC 7516.
+// jwt looks for a JSON Web Token, signed or encrypted. The token has three or five parts of base64url. The first part
+// is a JSON object with the field "alg". Source: RFC 7515, RFC 7516.
 func (s *Scanner) jwt(v *view, start int) (next int, ok bool) {
 	end, firstEnd, parts := jwtParts(v, start)
 	if end == start+maxJWT || parts < 3 || firstEnd-start < 12 || firstEnd-start > maxHeader {
@@ -30,11 +30,12 @@ func (s *Scanner) jwt(v *view, start int) (next int, ok bool) {
 	return s.emit(v, ruleJWT, start, end)
 }
 
-// minOpaque is the length from which a token's second part need not be JSON, because it may be compressed.
+// minOpaque is the minimum length, in bytes, of a token's second part that is not JSON. Such a part may be
+// compressed.
 const minOpaque = 40
 
 // areClaims reports whether text, up to its dot, is a JSON object or has at least minOpaque bytes. buffer is memory
-// for the decoded text.
+// for decoding.
 func areClaims(text []byte, buffer *[768]byte) bool {
 	if !bytes.HasPrefix(text, []byte("eyJ")) && bytes.IndexByte(text, '.') >= minOpaque {
 		return true
@@ -43,15 +44,15 @@ func areClaims(text []byte, buffer *[768]byte) bool {
 	return ok && isObject(buffer[:n])
 }
 
-// isObject reports whether decoded text begins and ends like a JSON object. Only the beginning of long text is
-// decoded, so its end is not checked.
+// isObject reports whether decoded text begins and ends like a JSON object. If the text is long, only its beginning
+// is decoded, so its end is not checked.
 func isObject(text []byte) bool {
 	cut := len(text) == 768
 	text = bytes.TrimSpace(text)
 	return len(text) >= 2 && text[0] == '{' && (cut || text[len(text)-1] == '}') && isText(text)
 }
 
-// encoded looks for a JSON Web Token or a private key in base64, as in a Kubernetes secret.
+// encoded looks for a JSON Web Token or a private key that is encoded in base64 once more, as in a Kubernetes secret.
 func (s *Scanner) encoded(v *view, start int) (next int, ok bool) {
 	end := start
 	for end < start+maxJWT && value64(v.at(end)) < 64 {
@@ -94,7 +95,7 @@ func isText(json []byte) bool {
 	return true
 }
 
-// jwtParts reads up to five parts of base64url with dots between them.
+// jwtParts reads up to five parts of base64url. Dots separate the parts.
 func jwtParts(v *view, start int) (end, firstEnd, parts int) {
 	parts = 1
 	for end = start; end < start+maxJWT; end++ {
@@ -113,10 +114,11 @@ func jwtParts(v *view, start int) (end, firstEnd, parts int) {
 	return end, firstEnd, parts
 }
 
-// maxHeader limits the length of a token's first part. Only the first kilobyte of it is searched for "alg".
+// maxHeader limits the length of a token's first part, in bytes. Only the first kilobyte of that part is searched for
+// "alg".
 const maxHeader = 4096
 
-// decode64 decodes base64 or base64url without padding, up to the byte stop or until out is full.
+// decode64 decodes base64 or base64url without padding. It ends at the byte stop, or if out is full.
 func decode64(out, text []byte, stop byte) (n int, ok bool) {
 	acc, filled := uint32(0), 0
 	for _, b := range text {
@@ -137,7 +139,7 @@ func decode64(out, text []byte, stop byte) (n int, ok bool) {
 	return n, true
 }
 
-// value64 returns the value of a base64 or base64url character, or 64 for other bytes.
+// value64 returns the value of a base64 or base64url character. For other bytes, it returns 64.
 func value64(b byte) uint32 {
 	switch {
 	case b >= 'A' && b <= 'Z':

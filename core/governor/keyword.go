@@ -1,16 +1,16 @@
 package governor
 
-// Keywords searches for the words of all keyword lists at once with an Aho–Corasick automaton, in the encoded form
-// that compileKeywords makes. A word that begins or ends with a letter or digit matches only where no letter, digit
-// or underscore continues it. ASCII letters match in any case, unless the list says otherwise.
+// Keywords searches for the words of all keyword lists at once. It uses an Aho–Corasick automaton in the encoded form
+// that compileKeywords makes. A word that begins or ends with a letter or digit matches only if no letter, digit or
+// underscore is next to it there. ASCII letters match in any case, unless the list requires the given case.
 type Keywords struct {
 	lists  []KeywordList
 	rules  *Rules
 	states int
-	first  []byte // u16 per state and one more: its first child; the children of a state are neighbors, in order of label
-	fail   []byte // u16 per state: its longest proper suffix
-	label  []byte // per state: the byte that leads to it
-	depth  []byte // per state: its length; endsWord is added if it or a suffix of it ends a word
+	first  []byte // u16 per state, and one more: its first child; the children of a state are neighbors, in order of label
+	fail   []byte // u16 per state: the state of its longest proper suffix
+	label  []byte // per state: the byte that leads to the state
+	depth  []byte // per state: the length of its text; endsWord is added if a word ends in the state or in a suffix of it
 	ends   []byte // endSize bytes per word, sorted by state: state, list, index in the list
 	root   [256]uint16
 }
@@ -20,7 +20,7 @@ const (
 	endSize  = 5
 )
 
-// u16 returns the number at an index of a table, or 0 outside the table.
+// u16 returns the number at an index of a table. Outside the table, it returns 0.
 func u16(table []byte, i int) int {
 	if 2*i+1 >= len(table) {
 		return 0
@@ -28,7 +28,7 @@ func u16(table []byte, i int) int {
 	return int(table[2*i]) | int(table[2*i+1])<<8
 }
 
-// loadKeywords returns the search for the lists whose rules apply, or nil if no list's rule does.
+// loadKeywords returns the search for the lists whose rules apply. If no list's rule applies, it returns nil.
 func loadKeywords(s *Settings, r *Rules) *Keywords {
 	applies := false
 	for i := range s.Lists {
@@ -58,7 +58,6 @@ func loadKeywords(s *Settings, r *Rules) *Keywords {
 	return k
 }
 
-// step returns the state after a byte.
 func (k *Keywords) step(state int, b byte) int {
 	b = fold(b)
 	for state != 0 {
@@ -73,7 +72,7 @@ func (k *Keywords) step(state int, b byte) int {
 	return int(k.root[b])
 }
 
-// suffix returns the state that a state's fail link leads to. That state is shallower and has a smaller number.
+// suffix returns the state that a state's fail link leads to. The result is less deep and has a smaller number.
 func (k *Keywords) suffix(state int) int {
 	if next := u16(k.fail, state); next < state {
 		return next
@@ -81,11 +80,11 @@ func (k *Keywords) suffix(state int) int {
 	return 0
 }
 
-// length returns the length of the text that leads to a state.
+// length returns the length, in bytes, of the text that leads to a state.
 func (k *Keywords) length(state int) int { return int(k.depth[state] &^ endsWord) }
 
-// firstEnd returns the offset in ends of the first word that ends in a state. If there is none, it returns the offset
-// for the next state that has one.
+// firstEnd returns the offset in ends of the first word that ends in a state. If no word ends there, the offset is
+// that of the next state with a word.
 func (k *Keywords) firstEnd(state int) int {
 	low, high := 0, len(k.ends)/endSize
 	for low < high {
@@ -99,8 +98,9 @@ func (k *Keywords) firstEnd(state int) int {
 	return low * endSize
 }
 
-// matches returns the rule of the first list with a word that ends in a state and matches text. It compares the case
-// if the list asks for it, and skips lists whose rule exempts the text.
+// matches looks for a list with a word that ends in a state and matches text. It returns the rule of the first such
+// list. If the list requires the given case, the case must be the same. If a list's rule exempts the text, the list
+// does not count.
 func (s *Scanner) matches(k *Keywords, state int, text []byte) (rule ID, ok bool) {
 	for at := k.firstEnd(state); at+endSize <= len(k.ends) && u16(k.ends[at:], 0) == state; at += endSize {
 		list, word := int(k.ends[at+2]), u16(k.ends[at+3:], 0)
@@ -120,11 +120,12 @@ func (s *Scanner) matches(k *Keywords, state int, text []byte) (rule ID, ok bool
 	return 0, false
 }
 
-// keywordState is the automaton's position in the text, and the keyword that ends before it and may become longer.
+// keywordState is the automaton's position in the text. It also holds the keyword that ends before the position but
+// may still become longer.
 type keywordState struct {
 	read       int // offset of the next byte to read, in the whole text
 	state      int
-	start, end int // of the pending keyword; end is 0 if there is none
+	start, end int // of the pending keyword; if there is none, end is 0
 	rule       ID  // of the pending keyword
 }
 
@@ -138,8 +139,8 @@ func (s *Scanner) hold(k *Keywords) int {
 	return hold
 }
 
-// feed searches v for keywords up to the index to. Of overlapping keywords, the leftmost wins, then the longest. If
-// flush is set, a keyword cannot extend past to.
+// feed searches v for keywords up to the index to. If keywords overlap, the leftmost wins, then the longest. If flush
+// is set, a keyword cannot extend past to.
 func (s *Scanner) feed(k *Keywords, v *view, to int, flush bool) {
 	w := &s.keywords
 	for {
@@ -167,7 +168,7 @@ func (s *Scanner) feed(k *Keywords, v *view, to int, flush bool) {
 	}
 }
 
-// skip returns the index of the next byte from i that can begin a keyword.
+// skip returns the index of the first byte from i on that can begin a keyword.
 func (k *Keywords) skip(text []byte, i int) int {
 	for i < len(text) && k.root[text[i]] == 0 {
 		i++
@@ -175,7 +176,8 @@ func (k *Keywords) skip(text []byte, i int) int {
 	return i
 }
 
-// matchKeyword looks for a keyword that ends at the reading position, and makes it the pending one.
+// matchKeyword looks for a keyword that ends at the reading position. If there is one, it becomes the pending
+// keyword.
 func (s *Scanner) matchKeyword(k *Keywords, v *view) {
 	w := &s.keywords
 	for out := w.state; out != 0 && k.depth[out]&endsWord != 0; out = k.suffix(out) {
@@ -195,7 +197,7 @@ func (s *Scanner) matchKeyword(k *Keywords, v *view) {
 	}
 }
 
-// flushKeyword makes the pending keyword a finding and continues the search at its end.
+// flushKeyword turns the pending keyword into a finding. The search continues at the finding's end.
 func (s *Scanner) flushKeyword(v *view) {
 	w := &s.keywords
 	s.placeCustom(v, w.start)

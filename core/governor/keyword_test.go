@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// onlyKeywords returns rules with keyword lists but no rule of the table.
+// onlyKeywords returns rules with keyword lists and without the rules of the table.
 func onlyKeywords(lists ...KeywordList) *Rules {
 	s := NewSettings()
 	s.Lists = lists
@@ -19,7 +19,6 @@ func onlyKeywords(lists ...KeywordList) *Rules {
 	return r
 }
 
-// withKeywords returns every rule of the table and a list of keywords.
 func withKeywords(words ...string) *Rules {
 	s := NewSettings()
 	s.Lists = []KeywordList{list(words...)}
@@ -64,7 +63,7 @@ func TestDetectorsComeBeforeKeywords(t *testing.T) {
 	}
 }
 
-// naive finds keywords according to their definition: at each place, the longest that fits.
+// naive finds keywords as they are defined: at each place, it takes the longest keyword that fits.
 func naive(text string, list []string) (found []Finding) {
 	word := func(i int) bool { return i >= 0 && i < len(text) && isWordByte(text[i]) }
 	for i := 0; i < len(text); i++ {
@@ -83,7 +82,8 @@ func naive(text string, list []string) (found []Finding) {
 	return found
 }
 
-// TestKeywordsAreLeftmostLongest compares the results with naive, for the whole text and for the text in two pieces.
+// TestKeywordsAreLeftmostLongest compares the results with those of naive. It scans the whole text, and the text in
+// two pieces.
 func TestKeywordsAreLeftmostLongest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		words := rapid.SliceOfN(rapid.StringMatching(`[ab .]{2,5}`), 1, 6).Draw(t, "words")

@@ -2,8 +2,8 @@ package governor
 
 import "slices"
 
-// maxKeyword is the maximum length of a word in a keyword list, in bytes. maxKeywordStates limits the automaton: with
-// more states, its encoding would exceed MaxPolicy.
+// maxKeyword is the maximum length of a word in a keyword list, in bytes. maxKeywordStates limits the automaton. With
+// more states, the encoded automaton would exceed MaxPolicy.
 const (
 	maxKeyword       = 120
 	maxKeywordStates = 1 << 14
@@ -18,8 +18,8 @@ type trieNode struct {
 	fail     int
 }
 
-// compileKeywords returns the automaton for the words of all lists in the form that Keywords uses: the number of
-// states, then its tables. It returns nil if there are no words or too many states.
+// compileKeywords returns the automaton for the words of all lists, in the form that Keywords uses: the number of
+// states, then the tables. If there are no words or too many states, compileKeywords returns nil.
 func compileKeywords(lists []KeywordList) []byte {
 	nodes := []trieNode{{}}
 	for i := range lists {
@@ -39,7 +39,7 @@ func compileKeywords(lists []KeywordList) []byte {
 	return encodeKeywords(nodes, link(nodes))
 }
 
-// child returns the node that a byte leads to from another node. It adds the node if there is none.
+// child returns the node that a byte leads to from another node. If there is no such node, child adds it.
 func child(nodes *[]trieNode, at int, b byte) int {
 	for _, i := range (*nodes)[at].children {
 		if (*nodes)[i].label == b {
@@ -52,7 +52,7 @@ func child(nodes *[]trieNode, at int, b byte) int {
 	return i
 }
 
-// link sets each node's fail link and lists the nodes by depth, with the children of a node as neighbors.
+// link sets each node's fail link. It lists the nodes by depth, and the children of a node are neighbors in the list.
 func link(nodes []trieNode) (order []int) {
 	order = append(make([]int, 0, len(nodes)), 0)
 	for at := 0; at < len(order); at++ {
@@ -71,8 +71,8 @@ func link(nodes []trieNode) (order []int) {
 	return order
 }
 
-// failOf follows the fail links from a node until a node has a child for the byte b, and returns that child. If no
-// node has one, failOf returns the root.
+// failOf follows the fail links from a node. If a node on the way has a child for the byte b, failOf returns that
+// child. Otherwise, it returns the root.
 func failOf(nodes []trieNode, from int, b byte) int {
 	for {
 		for _, i := range nodes[from].children {
@@ -87,7 +87,7 @@ func failOf(nodes []trieNode, from int, b byte) int {
 	}
 }
 
-// encodeKeywords writes the tables in the order of Keywords' fields, with the states in the given order.
+// encodeKeywords writes the tables in the order of Keywords' fields. The states are in the given order.
 func encodeKeywords(nodes []trieNode, order []int) []byte {
 	number := make([]int, len(nodes))
 	for at, i := range order {

@@ -2,13 +2,13 @@ package governor
 
 import "github.com/postern-ai/postern/core/governor/checksum"
 
-// letteredFormat is one layout of a national identifier with letters. In a layout, L stands for a letter, U for a
+// letteredFormat is a layout of a national identifier with letters. In a layout, L stands for a letter, U for a
 // capital, D for a digit, ? for a letter or digit, and S for the century sign of a Finnish code. Other characters
 // stand for themselves.
 type letteredFormat struct {
 	rule    string
 	layout  string
-	subject context // a word about this subject must be nearby; 0 if none is needed
+	subject context // a word about this subject must be nearby; if 0, no word is needed
 	check   func(t []byte) bool
 }
 
@@ -115,8 +115,8 @@ func (s *Scanner) lettered(v *view, start, end int) (next int, ok bool) {
 	return 0, false
 }
 
-// read compares the text at i with the layout and collects the text's letters and digits, in upper case. to is -1 if
-// the text does not have the layout.
+// read compares the text at i with the layout. It collects the letters and digits of the text, in upper case. If the
+// text does not have the layout, to is -1.
 func (f *letteredFormat) read(v *view, i int, text *[24]byte) (to, n int) {
 	for j := range len(f.layout) {
 		b := v.at(i + j)
@@ -155,7 +155,7 @@ func (f *letteredFormat) read(v *view, i int, text *[24]byte) (to, n int) {
 	return i + len(f.layout), n
 }
 
-// oneOf is not inlined, because its many copies would be larger than everything else here.
+// oneOf is not inlined, because it is called in many places and the copies would take a lot of space.
 //
 //go:noinline
 func oneOf(b byte, set string) bool {
@@ -167,8 +167,8 @@ func oneOf(b byte, set string) bool {
 	return false
 }
 
-// usMBI excludes the letters that look like a digit or another letter.
-// Source: https://www.cms.gov/medicare/new-medicare-card/understanding-the-mbi-with-format.pdf
+// usMBI does not accept letters that look like a digit or another letter. Source:
+// https://www.cms.gov/medicare/new-medicare-card/understanding-the-mbi-with-format.pdf
 func usMBI(t []byte) bool {
 	for _, b := range t {
 		if oneOf(b, "SLOIBZ") {
@@ -188,17 +188,17 @@ func ukNINO(t []byte) bool {
 
 const spanishLetters = "TRWAGMYFPDXBNJZSQVHLCKE"
 
-// esDNI checks a number of eight digits, or seven without the leading zero, and its letter.
+// esDNI checks a number and its letter. The number has eight digits, or seven without the leading zero.
 func esDNI(t []byte) bool {
 	n := len(t) - 1
 	return spanishLetters[checksum.Mod(t[:n], 23)] == t[n]
 }
 
 // dePension checks a German pension insurance number: area, date of birth, letter of the name, serial number, check
-// digit. Each digit is multiplied by a weight, and the check digit is computed from the digits of the products.
-// Source: VKVV, section 2 and annex.
+// digit. Each digit is multiplied by a weight. The check digit is computed from the digits of the products. Source:
+// VKVV, section 2 and annex.
 func dePension(t []byte) bool {
-	if !isMonthDay(two(t[4:]), two(t[2:])%50) || !isLetterByte(t[8]) { // the day is increased by 50 if its numbers ran out
+	if !isMonthDay(two(t[4:]), two(t[2:])%50) || !isLetterByte(t[8]) { // +50 on the day if its numbers ran out
 		return false
 	}
 	letter := t[8] - 'A' + 1
@@ -234,7 +234,7 @@ func itCodiceFiscale(t []byte) bool {
 	for i, b := range t[:15] {
 		value := int(b - '0')
 		if i > 5 && i != 8 && i != 11 && isLetterByte(b) && !oneOf(b, "LMNPQRSTUV") {
-			return false // only these letters replace digits
+			return false // digits may be replaced only by these letters
 		}
 		if isLetterByte(b) {
 			value = int(b - 'A')
@@ -275,7 +275,8 @@ func hkID(t []byte) bool {
 	return check == 10 && t[7] == 'A' || check < 10 && byte('0'+check) == t[7]
 }
 
-// twLetters lists the two-digit codes of the letters A to Z. Source: Department of Household Registration, Taiwan.
+// twLetters lists the two-digit codes of the letters A to Z, in that order. Source: Department of Household
+// Registration, Taiwan.
 var twLetters = [26]byte{10, 11, 12, 13, 14, 15, 16, 17, 34, 18, 19, 20, 21, 22, 35, 23, 24, 25, 26, 27, 28, 29, 32, 30, 31, 33}
 
 func twID(t []byte) bool {
@@ -292,8 +293,8 @@ func mxCURP(t []byte) bool {
 	return isDate(t[4:]) && oneOf(t[10], "HMX") && (10-mxSum(t[:17])%10)%10 == checksum.Digit(t[17])
 }
 
-// mxSum returns the sum of the values of letters and digits, each multiplied by its position, counted from the end
-// and starting at two.
+// mxSum multiplies the value of each letter or digit by its position, and returns the sum. Positions count from the
+// end, starting at two.
 func mxSum(t []byte) (sum int) {
 	for i, b := range t {
 		value := int(b - '0')
@@ -312,7 +313,7 @@ func fiHETU(t []byte) bool {
 	return isDayFirst(t) && "0123456789ABCDEFHJKLMNPRSTUVWXY"[number%31] == t[9]
 }
 
-// frCorsica checks a French NIR in which the department is 2A, which counts as 19, or 2B, which counts as 18.
+// frCorsica checks a French NIR from the department 2A or 2B. The check counts 2A as 19 and 2B as 18.
 func frCorsica(t []byte) bool {
 	var d [15]byte
 	copy(d[:], t)
@@ -320,8 +321,8 @@ func frCorsica(t []byte) bool {
 	return t[5] == '2' && t[6] <= 'B' && frNIR(d[:])
 }
 
-// iePPS accepts a second letter after the digits only if it is in use: A and B since 2013, H for holders who are not
-// individuals, and T and W for spouses.
+// iePPS accepts a second letter after the digits only if that letter is in use: A and B since 2013, H for holders who
+// are not individuals, T and W for spouses.
 func iePPS(t []byte) bool {
 	sum := checksum.Weighted(t[:7], "8 7 6 5 4 3 2")
 	if len(t) == 9 {
@@ -341,8 +342,8 @@ func clRUTK(t []byte) bool {
 	return t[last] == 'K' && clDigit(t[:last]) == 'K'
 }
 
-// gbDriver checks a British driving license number: five letters of the name, with nines after a short name, decade
-// of birth, month (plus 50 for women), day, year, and two initials, with a nine for each missing initial. Source:
+// gbDriver checks a British driving license number: five letters of the name, decade of birth, month (plus 50 for
+// women), day, year, and two initials. Nines fill up a short name and replace missing initials. Source:
 // https://www.gov.uk/government/publications/inf45d
 func gbDriver(t []byte) bool {
 	nines := false
@@ -355,32 +356,32 @@ func gbDriver(t []byte) bool {
 	return isMonthDay(month%50, two(t[8:])) && month < 63
 }
 
-// mxDate accepts old taxpayer numbers, which have other check characters than mxRFC computes. They need a word
-// nearby.
+// mxDate accepts old taxpayer numbers. Their check characters differ from those that mxRFC computes, so they need a
+// word nearby.
 func mxDate(t []byte) bool { return isDate(t[4:]) }
 
 // mxRFC checks the taxpayer number of a person in Mexico: letters of the name, date of birth, two characters that
-// tell duplicates apart, check character. Source: https://www.sat.gob.mx
+// tell people with the same name and date apart, check character. Source: https://www.sat.gob.mx
 func mxRFC(t []byte) bool {
 	return isDate(t[4:]) && "0A987654321"[mxSum(t[:12])%11] == t[12]
 }
 
 // lkNIC checks the old identity card number of Sri Lanka: year and day of birth (plus 500 for women), serial number,
-// check digit, V. An X instead of the V is not accepted, because the number may be an ISBN. Source:
+// check digit, V. It does not accept an X instead of the V, because such a number may be an ISBN. Source:
 // https://drp.gov.lk
 func lkNIC(t []byte) bool {
 	day := checksum.Mod(t[2:5], 500)
 	return t[9] == 'V' && t[2] < '9' && day > 0 && day <= 366
 }
 
-// brCNPJ checks a Brazilian company number with letters and digits, as issued since 2026. Source: Instrução Normativa
-// RFB 2.229/2024.
+// brCNPJ checks a Brazilian company number with letters and digits. Such numbers are issued since 2026. Source:
+// Instrução Normativa RFB 2.229/2024.
 func brCNPJ(t []byte) bool {
 	return satisfies("%z5 4 3 2 9 8 7 6 5 4 3 2;%z6 5 4 3 2 9 8 7 6 5 4 3 2", t)
 }
 
-// ptCitizen checks the number of a Portuguese citizen card. It has a Luhn check digit over letters and digits, in
-// which A counts as 10. Source: https://www.autenticacao.gov.pt
+// ptCitizen checks the number of a Portuguese citizen card. The number has a Luhn check digit over letters and
+// digits. A counts as 10. Source: https://www.autenticacao.gov.pt
 func ptCitizen(t []byte) bool {
 	sum := 0
 	for i, b := range t {

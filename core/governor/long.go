@@ -1,14 +1,14 @@
 package governor
 
-// RulePrivateKey is the rule for private keys, which are the longest findings: see LongKey.
+// RulePrivateKey is the rule for private keys. They are the longest findings: see LongKey.
 const RulePrivateKey = rulePrivateKey
 
 // longestEnd is greater than the length of a private key's END line.
 const longestEnd = 72
 
-// LongKey examines a window in which Next has not decided any bytes. ok reports that a private key starts at the
-// index start, and that later bytes can change only where it ends. The text before start contains no finding. A
-// stream then need not hold the key back: it continues with SkipKey.
+// LongKey examines a window in which Next has not decided any bytes. If a private key starts at the index start and
+// later bytes can change only where the key ends, ok is true. The text before start contains no finding. A stream
+// then need not hold the key back: it continues with SkipKey.
 func (s *Scanner) LongKey(window []byte) (start int, ok bool) {
 	if !s.rules.Has(rulePrivateKey) || s.wordAt != s.base || s.rules.keywords != nil && s.keywords != (keywordState{read: s.base}) ||
 		s.rules.patterns != nil && s.customAt != s.base {
@@ -29,8 +29,8 @@ func (s *Scanner) LongKey(window []byte) (start int, ok bool) {
 }
 
 // SkipKey decides the next bytes of a private key. The parameter most is the maximum number of bytes left in the key.
-// n is the number of bytes of window that SkipKey decided. ended reports that the key ends after them. If it does,
-// Next must scan the rest of the window. Otherwise, the next window must begin with the rest.
+// n is the number of bytes of window that SkipKey decided. If the key ends after those bytes, ended is true, and Next
+// must scan the rest of the window. Otherwise, the next window must begin with the rest.
 func (s *Scanner) SkipKey(window []byte, most int, final bool) (n int, ended bool) {
 	v := view{text: window, tail: s.tail}
 	n = keyEnd(&v, 0, most)

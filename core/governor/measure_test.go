@@ -9,21 +9,20 @@ import (
 	"testing"
 )
 
-// surroundings are texts in which a token replaces %s. They differ from the ones in testdata/governor.
+// surroundings are texts with a place for a token: %s. They do not occur in testdata/governor.
 var surroundings = []string{
 	"%s", "my token: %s", "KEY=%s\nNEXT=1", `{"credentials":{"value":"%s"},"n":3}`, "Authorization: token %s\r\nAccept: */*",
 	"<value>%s</value>", "use `%s` for the test system", "please rotate %s, it leaked", "a,b,%s,d", "- %s\n- other", "url?t=%s", "(%s)",
 	"auth = \"%s\";", "$ tool login --with %s", "日本語%s日本語",
 }
 
-// randomText returns text that has the length of a token but no issuer's format: a hash, an identifier or a file
-// name.
+// randomText returns text that is as long as a token but is not one: a hash, an identifier or a file name.
 func randomText(random *rand.Rand) string {
 	kinds := []string{"{x32}", "{x40}", "{x64}", "{x8}-{x4}-4{x3}-a{x3}-{x12}", "{b20-99}", "{w10-60}", "{a5}_{w20-50}", "v{d1}.{d2}-{l12}", "{d6-19}"}
 	return generate("", kinds[random.IntN(len(kinds))], "", random)
 }
 
-// score counts the expected findings, how many of them were found, and the wrong findings.
+// score counts three things: the expected findings, how many of them were found, and the wrong findings.
 type score struct{ expected, found, wrong int }
 
 func (s score) recall() float64 { return float64(s.found) / float64(s.expected) }
@@ -54,9 +53,8 @@ func (s score) report(t *testing.T, name string, recall, precision float64) {
 	}
 }
 
-// TestSecretsMeasured generates tokens from the issuers' formats, with a seed that was not used when the rules were
-// written, and in surroundings that do not occur in the rules' examples. It also generates as many texts of the same
-// size that are not tokens.
+// TestSecretsMeasured generates tokens from the issuers' formats. The seed and the text around the tokens are not the
+// ones that were used to write the rules. The test also generates as many texts of the same size that are not tokens.
 func TestSecretsMeasured(t *testing.T) {
 	random := rand.New(rand.NewPCG(20261122, 12))
 	var total score
@@ -94,8 +92,8 @@ func measureRule(r *ruleData, random *rand.Rand) (one score) {
 	return one
 }
 
-// TestPersonalMeasured reads testdata/governor/heldout/personal.txt, whose data other programs generated: see its
-// README.
+// TestPersonalMeasured reads testdata/governor/heldout/personal.txt. Other programs generated the data: see the
+// README beside it.
 func TestPersonalMeasured(t *testing.T) {
 	content, err := os.ReadFile(dataFolder + "/heldout/personal.txt")
 	if err != nil {

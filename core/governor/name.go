@@ -2,14 +2,15 @@ package governor
 
 import "bytes"
 
-// mayName reports whether a part of a word without digits may be in the vocabulary, or whether the word has a
-// detector of its own. It does not check a word that has only one part, because noted looks such a word up.
+// mayName reports whether a word without digits needs a closer look. It does if one of its parts may be in the
+// vocabulary, or if there is a detector for such words. If the word has only one part, mayName does not look for it
+// in the vocabulary, because noted does.
 func mayName(word []byte, kinds uint16) bool {
 	if kinds&(isJoint|isUpper) == 0 {
 		return len(word) >= 2
 	}
 	if word[0] == '-' || class[word[0]]&isJoint != 0 && bytes.Contains(word, []byte("-----")) || kinds&(isLower|isJoint) == 0 && len(word) == 2 {
-		return true // the dashes of a key, or two capitals that may begin a British insurance number written in groups
+		return true // the dashes of a key, or two capitals that may begin a British insurance number in groups
 	}
 	if isInitials(word) {
 		return true
@@ -40,15 +41,15 @@ func mayName(word []byte, kinds uint16) bool {
 	return false
 }
 
-// mayGlue reports whether a letter can end the name of a secret that is glued to another word.
+// mayGlue reports whether a name of a secret can end with a letter, if the name is glued to another word.
 func mayGlue(last byte) bool {
 	const ends = 1<<('y'&31) | 1<<('n'&31) | 1<<('t'&31) | 1<<('d'&31) | 1<<('s'&31) | 1<<('w'&31)
 	return uint32(ends)>>(last&31)&1 != 0
 }
 
-// noted records the subjects of a word of letters that only names subjects. It returns true if nothing else is to be
-// done, because the word does not begin a phrase, a date or a secret. Most words of the vocabulary that occur in
-// prose are like that.
+// noted handles a word of letters that only names subjects: it records the subjects and returns true. If the word
+// begins a phrase, a date or a secret, noted returns false. Most words of the vocabulary that occur in prose only
+// name subjects.
 func (s *Scanner) noted(text []byte, start, end int, kinds uint16) bool {
 	if kinds&isJoint != 0 || kinds&isUpper != 0 && kinds&isLower != 0 && hasHump(text[start:end]) || end-start == 2 && kinds&isLower == 0 {
 		return false
@@ -79,7 +80,7 @@ func (s *Scanner) noted(text []byte, start, end int, kinds uint16) bool {
 	return true
 }
 
-// pairWith returns the subject that the word at start and the word before it name together.
+// pairWith returns the subject that the word at start names together with the word before it.
 func (s *Scanner) pairWith(e *entry, number, start int) context {
 	if s.lastPair == 0 || !e.pair || s.base+start-s.pairEnd > 3 {
 		return 0
@@ -87,8 +88,8 @@ func (s *Scanner) pairWith(e *entry, number, start int) context {
 	return pairSubject(s.lastPair-1, number)
 }
 
-// glued returns the subject of a word that ends with the name of a secret: mytoken, SLAPIKEY. It returns 0 for other
-// words.
+// glued returns the subject of a word that ends with the name of a secret: mytoken, SLAPIKEY. For other words, it
+// returns 0.
 //
 //go:noinline
 func glued(word []byte) context {
@@ -109,7 +110,7 @@ func glued(word []byte) context {
 	return 0
 }
 
-// gluedNames lists the ends of words that name secrets.
+// gluedNames lists the names of secrets that glued looks for.
 var gluedNames = [...]struct {
 	word    string
 	subject context
@@ -127,7 +128,7 @@ func letterRun(text []byte, i int) int {
 	return i
 }
 
-// hasHump reports whether a word has several parts: apiKey, APIKey.
+// hasHump reports whether a word has several parts, as apiKey and APIKey do.
 func hasHump(word []byte) bool {
 	for i := 1; i < len(word); i++ {
 		if class[word[i]]&isUpper != 0 && class[word[i-1]]&isLower != 0 {
@@ -145,12 +146,12 @@ func isInitials(word []byte) bool {
 	return (len(word) == 5 || len(word) == 6) && word[1] == '.' && word[3] == '.'
 }
 
-// isShouted reports whether the last part of a word, in capitals, names a secret: acme PRIVATE …
+// isShouted reports whether the last part of a word names a secret in capitals: acme PRIVATE …
 func isShouted(part []byte) bool { return string(part) == "PRIVATE" || string(part) == "ACCESS" }
 
-// dashed looks for a secret in the word [start, end) after a dash. The part before the dash either names a secret in
-// capitals or ends with the name of a secret: acmeKEY-…, acmetoken-…. The secret may also follow an encoded equal
-// sign, as in a URL inside a URL: token%3D….
+// dashed looks for a secret after a dash in the word [start, end). The part before the dash names a secret in
+// capitals, or it ends with the name of a secret: acmeKEY-…, acmetoken-…. Instead of a dash, an encoded equal sign
+// may come before the secret, as in a URL inside a URL: token%3D….
 func (s *Scanner) dashed(v *view, start, end int) (next int, ok bool) {
 	text := v.text
 	for i := start; i < end-minDashed; {
@@ -181,15 +182,16 @@ func (s *Scanner) dashed(v *view, start, end int) (next int, ok bool) {
 		if v.run(value, maxValue, isLower|isUpper) < v.run(value, maxValue, isLower|isUpper|isDigit) && isSecret(text[value:to], minDashed, false) && !isPlaceholder(text[value:to]) {
 			return s.emit(v, ruleSecret, value, to)
 		}
-		return 0, false // only one try, because a word of many names would take quadratic time
+		return 0, false // only one try: with many names in a word, more would take quadratic time
 	}
 	return 0, false
 }
 
-// minDashed is the minimum length of a secret after a dash. The parts of generated names are shorter.
+// minDashed is the minimum length of a secret after a dash, in bytes. The parts of generated names are shorter.
 const minDashed = 20
 
-// name records the subjects that a word's parts name. After a word about a secret or a birth, it looks for the value.
+// name records the subjects that the parts of a word name. If a subject is a secret or a birth, name looks for the
+// value after the word.
 func (s *Scanner) name(v *view, start, end int, kinds uint16) (next int) {
 	all, opening := s.noteParts(v.text, start, end)
 	if opening != 0 && (kinds&(isDigit|isJoint) != 0 || mayContinue(v.text, end, opening)) {
@@ -215,8 +217,8 @@ func (s *Scanner) name(v *view, start, end int, kinds uint16) (next int) {
 	return end
 }
 
-// noteParts records the subjects of a word's parts. It returns all of them, and the injection phrases that begin with
-// one of the parts.
+// noteParts records the subjects of a word's parts and returns all of them. It also returns the injection phrases
+// that begin with one of the parts.
 func (s *Scanner) noteParts(text []byte, start, end int) (all context, opening uint32) {
 	if isInitials(text[start:end]) {
 		return s.noteInitials(text, start, end), 0
@@ -252,8 +254,8 @@ func (s *Scanner) noteParts(text []byte, start, end int) (all context, opening u
 	return all, opening
 }
 
-// noteGlued records the subject of a word's last part if the part ends with the name of a secret: acmetoken=. The
-// part is [from, i), and the word ends at end.
+// noteGlued looks at the last part of a word: acmetoken=. If the part ends with the name of a secret, noteGlued
+// records the secret's subject. The part is [from, i), and the word ends at end.
 func (s *Scanner) noteGlued(text []byte, from, i, end int) (subject context) {
 	if i == end && i > from+len("key") && i < len(text) && oneOf(text[i], "=:\" ,") {
 		subject = glued(text[from:i])
@@ -262,8 +264,8 @@ func (s *Scanner) noteGlued(text []byte, from, i, end int) (subject context) {
 	return subject
 }
 
-// behindDefinition returns the start of the name at i in a word that begins at start. If the word is an option that
-// defines a Java property (-Dsonar.login=…), the name starts after the D. Otherwise, it starts at i.
+// behindDefinition returns the start of the name at i. The word begins at start. If the word is an option that
+// defines a Java property (-Dsonar.login=…), the name starts after the D. Otherwise, the name starts at i.
 func behindDefinition(text []byte, start, i int) int {
 	if i == start && i > 0 && text[i] == 'D' && text[i-1] == '-' && i+1 < len(text) && isLetterByte(text[i+1]) {
 		return i + 1
@@ -271,7 +273,7 @@ func behindDefinition(text []byte, start, i int) int {
 	return i
 }
 
-// noteInitials records the subject of a word whose letters have periods between them.
+// noteInitials records the subject of a word that has periods between its letters.
 func (s *Scanner) noteInitials(text []byte, start, end int) context {
 	letters := &s.scratch.text
 	letters[0], letters[1], letters[2] = text[start], text[start+2], text[start+4]
@@ -283,8 +285,9 @@ func (s *Scanner) noteInitials(text []byte, start, end int) context {
 	return e.subject
 }
 
-// part returns the end of the part of a word that begins at i: a run of letters, up to a change from lower to upper case
-// or before the last of several uppercase letters (APIKey).
+// part returns the end of the part of a word that begins at i. A part is a run of letters. It ends before a capital
+// that follows a lowercase letter. If several capitals come before a lowercase letter, it ends before the last of
+// them (APIKey).
 func part(text []byte, i, end int) int {
 	capitals := 0 // in a row before i
 	if text[i]-'A' < 26 {

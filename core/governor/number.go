@@ -2,16 +2,16 @@ package governor
 
 import "github.com/postern-ai/postern/core/governor/checksum"
 
-// number is a candidate made of digits: groups with one separator between neighbors.
+// number is a row of digits that a detector may accept: groups with one separator between neighbors.
 type number struct {
 	digits [32]byte
-	total  [12]int // digits up to and including each group
+	total  [12]int // number of digits up to the end of each group
 	ends   [12]int // in the text
 	seps   [12]byte
 	count  int
 }
 
-// read reads groups of digits separated by one space, dash, dot or slash.
+// read reads groups of digits. One space, dash, dot or slash separates neighboring groups.
 func (n *number) read(v *view, i int) {
 	n.count = 0
 	have := 0
@@ -38,7 +38,6 @@ func (n *number) read(v *view, i int) {
 	}
 }
 
-// group returns the length of a group.
 func (n *number) group(i int) int {
 	if i == 0 {
 		return n.total[0]
@@ -46,7 +45,7 @@ func (n *number) group(i int) int {
 	return n.total[i] - n.total[i-1]
 }
 
-// ended reports whether the first k+1 groups may be a number on their own.
+// ended reports whether the first k+1 groups may be a number of their own.
 func (n *number) ended(v *view, k int) bool {
 	end := n.ends[k]
 	if !v.closed(end) {
@@ -57,7 +56,7 @@ func (n *number) ended(v *view, k int) bool {
 		return !isAlnum(v.at(end + 1))
 	case '.', ':':
 		return !isDigitByte(v.at(end + 1))
-	case ',': // after more than three digits, a comma separates the fields of a line, not thousands
+	case ',': // if more than three digits come before a comma, it separates the fields of a line, not thousands
 		return n.group(k) > 3 || !isDigitByte(v.at(end+1))
 	case ' ':
 		return k+1 >= n.count || k > 0 && n.seps[k-1] != ' ' || n.group(k) < 4 || n.group(k) > 6 || n.group(k+1) != n.group(k)
@@ -65,8 +64,8 @@ func (n *number) ended(v *view, k int) bool {
 	return true
 }
 
-// is reports whether the first k+1 groups have a shape. A shape consists of their lengths and the separators between
-// them: "3-2-4".
+// is reports whether the first k+1 groups have a shape, such as "3-2-4". A shape gives the lengths of the groups and
+// the separators between them.
 func (n *number) is(k int, shape string) bool {
 	at := 0
 	for i := 0; i <= k; i++ {
@@ -88,7 +87,7 @@ func (n *number) is(k int, shape string) bool {
 	return false
 }
 
-// isAny does the same as is for a list of shapes, separated by bars.
+// isAny does the same as is for a list of shapes. Bars separate the shapes.
 func (n *number) isAny(k int, shapes string) bool {
 	for len(shapes) > 0 {
 		end := 0
@@ -103,7 +102,7 @@ func (n *number) isAny(k int, shapes string) bool {
 	return false
 }
 
-// numeric tries payment cards, national identifiers and bank accounts at a digit, beginning with the longest sequence
+// numeric tries payment cards, national identifiers and bank accounts at a digit. It begins with the longest sequence
 // of groups.
 func (s *Scanner) numeric(v *view, start int) (next int, ok bool) {
 	n := &s.scratch.number
@@ -129,7 +128,7 @@ func (s *Scanner) numeric(v *view, start int) (next int, ok bool) {
 
 // sequence tries the detectors on the first k+1 groups.
 func (s *Scanner) sequence(v *view, start int, n *number, k int) (next int, ok bool) {
-	if n.total[k] == 13 { // more identifiers than cards have 13 digits
+	if n.total[k] == 13 { // with 13 digits, there are more identifiers than cards
 		if next, ok = s.identity(v, start, n, k); ok {
 			return next, true
 		}
@@ -145,8 +144,8 @@ func (s *Scanner) sequence(v *view, start int, n *number, k int) (next int, ok b
 	return s.bankAccount(v, start, n, k)
 }
 
-// isField reports whether the number after a digit and a comma is a field of a line rather than decimals. Either more
-// than three digits come before the comma, or the number is long and another field follows.
+// isField reports whether the number after a digit and a comma is a field of a line. If not, it is decimals. It is a
+// field if more than three digits come before the comma, or if the number is long and another field follows.
 func (n *number) isField(v *view, start int) bool {
 	if isDigitByte(v.at(start-3)) && isDigitByte(v.at(start-4)) && isDigitByte(v.at(start-5)) {
 		return true
@@ -154,14 +153,15 @@ func (n *number) isField(v *view, start int) bool {
 	return n.group(0) >= 12 && v.at(n.ends[0]) == ',' && v.at(n.ends[0]+1) != ' '
 }
 
-// inRow reports whether spaces separate the first k+1 groups and another number comes before or after them. In a row
-// of numbers, some look like identifiers.
+// inRow reports whether the first k+1 groups are part of a row of numbers: spaces separate them, and another number
+// comes before or after them. Numbers in a row may look like identifiers.
 func (n *number) inRow(v *view, start, k int) bool {
 	return n.seps[0] == ' ' && (v.at(start-1) == ' ' && isDigitByte(v.at(start-2)) || v.at(n.ends[k]) == ' ' && isDigitByte(v.at(n.ends[k]+1)))
 }
 
-// inTable reports whether a space comes before i and, before the space, a group of at least four hexadecimal digits
-// that are not all letters. In a row of numbers, some look like the numbers of cards.
+// inTable reports whether a number at i may be part of a row of numbers. In a row, a space comes before i. Before the
+// space, there is a group of at least four hexadecimal digits, and not all of them are letters. Numbers in a row may
+// look like the numbers of cards.
 func inTable(v *view, i int) bool {
 	if v.at(i-1) != ' ' {
 		return false
@@ -185,15 +185,15 @@ const (
 	cardRare    = "12|15|17|18|19"
 )
 
-// card reports whether the first k+1 groups are the number of a payment card.
-// Sources: ISO/IEC 7812-1 (Luhn); the issuers' ranges as published, see cardRanges.
+// card reports whether the first k+1 groups are the number of a payment card. Sources: ISO/IEC 7812-1 (Luhn); the
+// issuers' published ranges, see cardRanges.
 func (s *Scanner) card(v *view, start int, n *number, k int) bool {
 	d := n.digits[:n.total[k]]
 	if len(d) < 12 || len(d) > 19 || !checksum.Luhn(d) || runsOfOne(d) {
 		return false
 	}
 	switch {
-	case !issued(d): // generators of test data make numbers outside the ranges
+	case !issued(d): // generators of test data also use numbers outside the ranges
 		return k == 0 && len(d) <= 16 && s.about(v, aboutCard, start, n.ends[k])
 	case n.isAny(k, cardShapes):
 		if behindGroup(v, start) && isDigitByte(v.at(start-2)) {
@@ -204,7 +204,7 @@ func (s *Scanner) card(v *view, start int, n *number, k int) bool {
 		return !s.isArticle(v, start) || s.about(v, aboutCard, start, n.ends[k])
 	case n.isAny(k, cardRare):
 		if len(d) == 19 && d[0] == '6' && (d[1] == '2' || d[1] == '7') && !s.isArticle(v, start) {
-			return true // about one random number in five hundred gets here
+			return true // about one random number in five hundred reaches this line
 		}
 		return s.about(v, aboutCard, start, n.ends[k])
 	}
@@ -219,7 +219,7 @@ var cardRanges = [...]struct {
 	first, last uint16
 	lengths     uint8
 }{
-	{1000, 1999, 1 << 3}, // JCB, and UATP, which needs a word about cards
+	{1000, 1999, 1 << 3}, // JCB; also UATP, which needs a word about cards
 	{2131, 2131, 1 << 3},
 	{4000, 4999, 1<<1 | 1<<4 | 1<<7},
 	{5100, 5599, 1 << 4}, {2221, 2720, 1 << 4},
@@ -232,7 +232,7 @@ var cardRanges = [...]struct {
 	{6300, 6399, 0xff}, {6700, 6799, 0xff},
 }
 
-// issued reports whether an issuer's range contains the first four digits and allows the number's length.
+// issued reports whether an issuer's range contains the first four digits and allows a number of that length.
 func issued(d []byte) bool {
 	first := uint16(checksum.Mod(d[:4], 10000))
 	for i := range cardRanges {
@@ -243,8 +243,8 @@ func issued(d []byte) bool {
 	return false
 }
 
-// bankAccount looks for a bank account's number of 7 to 28 digits after a word for it. It also looks for a bank's
-// code: nine digits with the checksum of the American Bankers Association, or a British sort code. Source:
+// bankAccount looks for the number of a bank account, with 7 to 28 digits, after a word for it. It also looks for the
+// code of a bank: nine digits with the checksum of the American Bankers Association, or a British sort code. Source:
 // https://www.aba.com/about-us/routing-number
 func (s *Scanner) bankAccount(v *view, start int, n *number, k int) (next int, ok bool) {
 	d := n.digits[:n.total[k]]
@@ -263,21 +263,21 @@ func (s *Scanner) bankAccount(v *view, start int, n *number, k int) (next int, o
 	return s.emit(v, ruleBankAccount, start, n.ends[k])
 }
 
-// isRouting checks the weighted sum of nine digits and the Federal Reserve district that they begin with. That is 01
-// to 12, the same plus 20 for thrifts or plus 60 for electronic transfers, 00 for the government, or 80 for
-// traveler's checks.
+// isRouting checks the weighted sum of nine digits and the Federal Reserve district in the first two. The district is
+// 01 to 12. It is increased by 20 for thrifts and by 60 for electronic transfers. It is 00 for the government and 80
+// for traveler's checks.
 func isRouting(d []byte) bool {
 	district := two(d)
 	return (district <= 12 || district >= 21 && district <= 32 || district >= 61 && district <= 72 || district == 80) &&
 		checksum.Weighted(d, "3 7 1 3 7 1 3 7 1")%10 == 0
 }
 
-// ibanLengths lists the length of an IBAN for each country. Source: SWIFT, IBAN Registry, release 99.
+// ibanLengths lists the length of an IBAN in each country. Source: SWIFT, IBAN Registry, release 99.
 const ibanLengths = "AD24AE23AL28AT20AZ28BA20BE16BG22BH22BI27BR29BY28CH21CR22CY28CZ24DE22DJ27DK18DO28EE20EG29ES24FI18FK18FO18FR27GB22GE22GI23GL18GR27GT28HN28HR21HU28IE22IL23IQ23IR26IS26IT27JO30KW30KZ20LB28LC32LI21LT20LU20LV21LY25MC27MD24ME22MK19MN20MR27MT31MU30NI28NL18NO15OM23PK24PL28PS29PT25QA29RO24RS22RU33SA24SC31SD18SE24SI19SK24SM27SO23ST25SV28TL23TN24TR26UA29VA22VG24XK20YE30" +
 	"AO25BF28BJ28CF27CG27CI28CM27CV25DZ26GA27GQ27GW25KM27MA28MG27ML28MZ25NE28SN28TD27TG28" + // in use, but not in the registry
-	"AX18BL27GF27GG22GP27IM22JE22MF27MQ27NC27PF27PM27RE27TF27WF27YT27" // as in the countries that these territories belong to
+	"AX18BL27GF27GG22GP27IM22JE22MF27MQ27NC27PF27PM27RE27TF27WF27YT27" // the same as in the countries that these territories belong to
 
-// ibanLength returns the length of a country's IBAN, or 0 if it is unknown.
+// ibanLength returns the length of a country's IBAN. If the length is unknown, it returns 0.
 func ibanLength(a, b byte) int {
 	for i := 0; i < len(ibanLengths); i += 4 {
 		if ibanLengths[i] == a && ibanLengths[i+1] == b {
@@ -287,8 +287,8 @@ func ibanLength(a, b byte) int {
 	return 0
 }
 
-// iban looks for an International Bank Account Number, in one piece or in groups. After a word about banks, any
-// country and length are accepted, because countries join and examples are made up. Source: ISO 13616-1.
+// iban looks for an International Bank Account Number, in one piece or in groups. After a word about banks, it
+// accepts any country and length, because more countries may join and people make up examples. Source: ISO 13616-1.
 func (s *Scanner) iban(v *view, start int) (next int, ok bool) {
 	a, b := v.at(start), v.at(start+1)
 	if !isLetterByte(a) || !isLetterByte(b) {
@@ -307,8 +307,8 @@ func (s *Scanner) iban(v *view, start int) (next int, ok bool) {
 	return s.emit(v, ruleIBAN, start, end)
 }
 
-// ibanEnd returns the end of an account number that has the given length and correct check digits, or -1 if there is
-// none. If length is 0, the number may have any length from 14.
+// ibanEnd returns the end of an account number with correct check digits, or -1 if there is none. The number must
+// have the given length. If length is 0, it may have any length from 14 on.
 func ibanEnd(v *view, i, length int) int {
 	var text [34]byte
 	kinds, n := uint16(0), 0

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// ownSources lists documents of this repository, and the core's code without tests and without this package.
-// Documents that show findings are not included.
+// ownSources lists text without findings: documents of this repository, and the core's code except tests and this
+// package. Documents that show findings are not in the list.
 func ownSources(t *testing.T) []string {
 	t.Helper()
 	var files []string
@@ -34,7 +34,7 @@ func ownSources(t *testing.T) []string {
 	return files
 }
 
-// TestOrdinaryText finds nothing in ordinary text and code of at least 2,000 lines.
+// TestOrdinaryText scans at least 2,000 lines of ordinary text and code. There must be no finding.
 func TestOrdinaryText(t *testing.T) {
 	rules := AllRules()
 	lines := 0
@@ -62,8 +62,8 @@ func TestOrdinaryText(t *testing.T) {
 	t.Logf("nothing found in %d lines", lines)
 }
 
-// TestOrdinaryTextIsNotHeld streams ordinary text in pieces of 24 bytes, about the size of a model's chunk. Only an
-// unfinished word or group of digits is held back, and it is seldom longer than a piece.
+// TestOrdinaryTextIsNotHeld streams ordinary text in pieces of 24 bytes. A chunk from a model has about that size.
+// Only an unfinished word or group of digits is held back, and it is seldom longer than a piece.
 func TestOrdinaryTextIsNotHeld(t *testing.T) {
 	names, err := filepath.Glob("../../docs/project/decisions/*.md")
 	if err != nil || len(names) == 0 {
@@ -93,7 +93,7 @@ func TestOrdinaryTextIsNotHeld(t *testing.T) {
 	}
 }
 
-// TestLongFindingsInPieces covers the findings that TestEverySplit leaves out, and words longer than maxWord.
+// TestLongFindingsInPieces scans the findings that TestEverySplit leaves out, and words that are longer than maxWord.
 func TestLongFindingsInPieces(t *testing.T) {
 	rules := AllRules()
 	long := strings.Repeat("abcdefghij0123456789", 200) + " a@example.com " + strings.Repeat("x", maxWord) + "a@example.com"
@@ -119,7 +119,7 @@ func TestLongFindingsInPieces(t *testing.T) {
 	}
 }
 
-// TestScanAllocatesNothing: scanning text without findings takes no memory.
+// TestScanAllocatesNothing: if a text has no findings, scanning it takes no memory.
 func TestScanAllocatesNothing(t *testing.T) {
 	text, err := os.ReadFile(dataFolder + "/ordinary/lines.txt")
 	if err != nil {
@@ -131,9 +131,8 @@ func TestScanAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestLongRuns continues the beginnings of findings with a run of one byte, up to lengths around each bound of the
-// scan. The findings themselves matter little, but no text may make the scan crash or hang, and scanning in pieces
-// must find the same.
+// TestLongRuns scans the start of a finding, followed by a run of one byte. The lengths of the runs are around the
+// bounds of the scan. The scan must not crash or hang, and scanning in pieces must give the same findings.
 func TestLongRuns(t *testing.T) {
 	rules := AllRules()
 	beginnings := []string{"x@a.", "x@[1", "x@a.é", "+1", "(", "1.", "::", "token=", "token: \"", "password is ", "a://b:", "a://", "eyJ", "MII", "-----BEGIN ", "<|", "born ", "--user ", "docker login -p ", "PuTTY-User-Key-File-", "char password[", "setToken(\"", "DE89", "sk-", "ignore "}

@@ -1,8 +1,8 @@
 package governor
 
-// A pattern describes a token: literal bytes, and {CLASS MIN-MAX} for a run of a class, such as "ghp_{w36}" or
-// "SG.{u22}.{u43}". A run takes as many bytes as it can. There is no backtracking, so the literal after a run of
-// variable length must begin with a byte outside the run's class. Classes:
+// A pattern describes a token. It consists of literal bytes and runs. A run {CLASS MIN-MAX} stands for bytes of a
+// class, as in "ghp_{w36}" or "SG.{u22}.{u43}". A run takes as many bytes as it can, and there is no backtracking.
+// Therefore, the literal after a run of variable length must begin with a byte outside the run's class. Classes:
 //
 //	d digits           x hexadecimal, lower case   X hexadecimal, any case   w letters and digits
 //	u w, _ and -       b w, + and /                l lower case and digits   A upper case and digits
@@ -13,8 +13,8 @@ package governor
 //
 // patternClass in tables.go holds the classes of each byte.
 
-// classBit returns the bit of a class in patternClass. Lowercase letters have the bits from 0. A has bit 26, B 27, U
-// 28, W 29, X 30, and = 31.
+// classBit returns the bit of a class in patternClass. Lowercase letters have the bits from 0 on. A has bit 26, B 27,
+// U 28, W 29, X 30, and = 31.
 func classBit(name byte) uint32 {
 	switch name {
 	case 'A':
@@ -33,7 +33,7 @@ func classBit(name byte) uint32 {
 	return 1 << (name - 'a')
 }
 
-// element reads the element of a pattern at p. It is a literal byte, for which bit is 0, or a run.
+// element reads the element of a pattern at p. The element is a run or a literal byte. For a literal byte, bit is 0.
 func element(pattern string, p int) (next int, literal byte, bit uint32, least, most int) {
 	if pattern[p] != '{' {
 		return p + 1, pattern[p], 0, 1, 1
@@ -52,8 +52,8 @@ func element(pattern string, p int) (next int, literal byte, bit uint32, least, 
 	return p + 1, 0, bit, least, most
 }
 
-// match returns the end of the text at i that the pattern describes, or -1 if there is none. last is the class bit of
-// the pattern's last element.
+// match returns the end of the text at i that the pattern describes. If there is no such text, it returns -1. last is
+// the class bit of the pattern's last element.
 func match(v *view, i int, pattern string) (end int, last uint32) {
 	for p := 0; p < len(pattern); {
 		next, literal, bit, least, most := element(pattern, p)
@@ -76,7 +76,7 @@ func match(v *view, i int, pattern string) (end int, last uint32) {
 	return i, last
 }
 
-// patternMax returns the length of the longest text that a pattern describes.
+// patternMax returns the maximum length of a text that a pattern describes.
 func patternMax(pattern string) (longest int) {
 	for p := 0; p < len(pattern); {
 		next, _, _, _, most := element(pattern, p)

@@ -1,15 +1,15 @@
 package governor
 
-// phoneNumber is a candidate for a phone number: its digits and groups.
+// phoneNumber holds the digits and groups of text that may be a phone number.
 type phoneNumber struct {
 	digits [20]byte
 	n      int
 	groups [12]uint8 // lengths
 	ends   [12]int   // of each group in the text
 	count  int
-	paren  bool // the first group, or the one after the country code, is in parentheses
-	open   bool // the group being read is in parentheses
-	wide   bool // there are two spaces between two groups, as between columns
+	paren  bool // parentheses enclose the first group, or the group after the country code
+	open   bool // a parenthesis is open where the next group is read
+	wide   bool // two spaces separate two groups, as between columns
 	seps   uint8
 }
 
@@ -21,7 +21,7 @@ const (
 	sepSlash
 )
 
-// read reads digits with the usual separators from i. If paren is set, a parenthesis is open before i.
+// read reads digits with the usual separators from i on. If paren is set, a parenthesis is open before i.
 func (p *phoneNumber) read(v *view, i int, paren bool) {
 	*p = phoneNumber{paren: paren}
 	for p.count < len(p.groups) {
@@ -120,11 +120,11 @@ func (s *Scanner) international(v *view, plus int) (next int, ok bool) {
 	best := -1
 	if code != 0 {
 		if best = p.longest(code, least, most); best < 0 && p.count > 1 {
-			best = p.longest(code, max(least-1, 6), most+1) // the numbering plan may have changed, or the number is an example
+			best = p.longest(code, max(least-1, 6), most+1) // the numbering plan may have changed, or the number may be an example
 		}
 	}
 	if best < 0 && p.n >= 8 && p.n <= 15 && s.since(aboutPhone, plus) <= 24 {
-		code, best = 1, p.count-1 // a word about phones is better evidence than the length, which may have changed
+		code, best = 1, p.count-1 // a word about phones is better evidence than the length: lengths may have changed
 	}
 	if best < 0 || !v.closed(p.ends[best]) && extension(v, p.ends[best]) == p.ends[best] || s.since(aboutArticle, plus) <= 12 && s.since(aboutPhone, plus) > nearBefore {
 		return 0, false
@@ -136,7 +136,7 @@ func (s *Scanner) international(v *view, plus int) (next int, ok bool) {
 	return s.emit(v, rulePhone, plus, extension(v, end))
 }
 
-// cut keeps only the first of two national numbers if there is a space between them: 052 5552606 074-7111234.
+// cut handles two national numbers with a space between them: 052 5552606 074-7111234. It keeps only the first.
 func (p *phoneNumber) cut(v *view) {
 	total := 0
 	for k := 0; p.n > 12 && p.digits[1] != '0' && k+1 < p.count; k++ {
@@ -147,8 +147,9 @@ func (p *phoneNumber) cut(v *view) {
 	}
 }
 
-// longest returns the index of the last group in the longest sequence of groups that has from least to most digits
-// after the country code, or -1. A trunk zero, as in +49 (0)30, does not count.
+// longest returns the index of the last group of a national number. It takes as many groups as possible, so that they
+// have from least to most digits after the country code. A trunk zero, as in +49 (0)30, does not count as a digit. If
+// there is no such group, longest returns -1.
 func (p *phoneNumber) longest(code, least, most int) (best int) {
 	total := 0
 	best = -1
@@ -175,8 +176,8 @@ func runsOfOne(digits []byte) bool {
 	return true
 }
 
-// national looks for a number in a national form. Either a word about phones must be nearby, or the form must be one
-// that little else has.
+// national looks for a number in a national form. If there is no word about phones nearby, the form must be rare in
+// other text.
 func (s *Scanner) national(v *view, start int, p *phoneNumber) (next int, ok bool) {
 	call := p.count == 1 && v.at(start-1) == '(' && isAlnum(v.at(start-2))                                      // uintptr(50000000)
 	short := p.n == 6 && p.shape() == "222" && p.seps == sepSpace && s.since(aboutPhone|aboutCall, start) <= 24 // 33 93 31 in Greenland
@@ -201,8 +202,9 @@ func (s *Scanner) national(v *view, start int, p *phoneNumber) (next int, ok boo
 	return 0, false
 }
 
-// behindGroup reports whether a space comes before i and, before the space, four capitals or digits, at least one of
-// them a capital. They may be the start of a bank account's number that was rejected, as in NL91 ABNA 0417.
+// behindGroup reports whether a space comes before i, and a group of four capitals or digits before the space. At
+// least one of the four is a capital. They may be the start of a bank account's number that was rejected, as in NL91
+// ABNA 0417.
 func behindGroup(v *view, i int) bool {
 	kinds := uint16(0)
 	for n := 2; n < 6; n++ {
@@ -213,7 +215,7 @@ func behindGroup(v *view, i int) bool {
 	return v.at(i-1) == ' ' && kinds&isUpper != 0 && !isAlnum(v.at(i-6))
 }
 
-// extension returns the end of an extension after a number: x123, ext. 123, Extension 12.
+// extension returns the end of the extension after a number: x123, ext. 123, Extension 12.
 func extension(v *view, i int) int {
 	at := v.run(i, 2, joinsDigits) // spaces
 	end := v.run(at, 9, isLower|isUpper)
@@ -235,8 +237,8 @@ func extension(v *view, i int) int {
 	return i
 }
 
-// plausible excludes dates, decimals, amounts, numbers in separate columns, and a long first group with other groups
-// after it.
+// plausible rejects dates, decimals, amounts and numbers in separate columns. It also rejects a long first group if
+// other groups follow.
 func (p *phoneNumber) plausible() bool {
 	if p.count == 3 && p.groups[0] == 4 && p.groups[1] == 2 && p.groups[2] == 2 || p.count == 3 && p.groups[0] <= 2 && p.groups[1] <= 2 && p.groups[2] == 4 && !p.paren {
 		return false // 2026-11-22, 22.11.2026
@@ -245,8 +247,8 @@ func (p *phoneNumber) plausible() bool {
 	return !decimal && !p.wide && !p.isAmount() && (p.count == 1 || p.groups[0] <= 8)
 }
 
-// clear reports whether its form alone shows that the number is a phone number: (415) 555-0132, 415-555-0132, 01 23
-// 45 67 89, 0171 1234567, 020 7946 0018. Source: ITU-T E.123, section 2, and the national plans that it names.
+// clear reports whether a number's form is enough to show that it is a phone number: (415) 555-0132, 415-555-0132, 01
+// 23 45 67 89, 0171 1234567, 020 7946 0018. Source: ITU-T E.123, section 2, and the national plans that it names.
 func (p *phoneNumber) clear() bool {
 	g, d := p.groups[:p.count], p.digits[:p.n]
 	switch p.shape() {
@@ -257,7 +259,7 @@ func (p *phoneNumber) clear() bool {
 			return northAmerican(d[1:], g[1:])
 		}
 		return d[0] == '0' || p.paren
-	case "334": // with only spaces, rows of numbers have this form: 256 512 1024
+	case "334": // if there are only spaces, it may be a row of numbers: 256 512 1024
 		if northAmerican(d, g) && p.seps != sepSpace {
 			return true
 		}
@@ -287,14 +289,14 @@ func (p *phoneNumber) clear() bool {
 	return p.count >= 2 && p.n >= 9 && d[0] == '0' && p.trunked()
 }
 
-// abroad reports whether the first group is a country code and the others have as many digits as that country's
-// numbers.
+// abroad reports whether the first group is a country code and the other groups have the right number of digits for
+// that country.
 func (p *phoneNumber) abroad() bool {
 	code, least, most := callingCode(p.digits[:p.n])
 	return code == int(p.groups[0]) && p.n-code >= least && p.n-code <= most
 }
 
-// shape returns the lengths of the groups as digits.
+// shape returns the lengths of the groups. Each length is one digit.
 func (p *phoneNumber) shape() string {
 	var shape [len(p.groups)]byte
 	for i := range p.count {
@@ -303,7 +305,7 @@ func (p *phoneNumber) shape() string {
 	return string(shape[:p.count])
 }
 
-// trunked does what clear does for a number that begins with a trunk zero or with the prefix of an international
+// trunked does the same as clear for a number that begins with a trunk zero, or with the prefix of an international
 // call.
 func (p *phoneNumber) trunked() bool {
 	first, seps := p.groups[0], p.seps&^sepSpace
@@ -338,8 +340,8 @@ func (p *phoneNumber) trunked() bool {
 	return seps == 0 && first >= 3
 }
 
-// even reports whether the groups after the first have two to four digits, and the number has nine to eleven in all:
-// 02 345 67 89, 0411-322-226. Dates are grouped differently, and IP addresses with leading zeros have more dots.
+// even reports whether the number has nine to eleven digits, and each group after the first has two to four: 02 345
+// 67 89, 0411-322-226. Dates have other groups, and IP addresses with leading zeros have more dots.
 func (p *phoneNumber) even() bool {
 	if p.n < 9 || p.n > 11 || p.digits[1] == '0' || p.seps&sepSlash != 0 || p.seps&sepDot != 0 && p.count > 3 || p.shape() == "224" || p.groups[0] == 1 && p.seps != sepSpace {
 		return false
@@ -352,9 +354,9 @@ func (p *phoneNumber) even() bool {
 	return true
 }
 
-// northAmerican checks the area code and the exchange of ten digits in groups of 3, 3 and 4. It also accepts numbers
-// that are common in examples: the area code 555 with any exchange, and numbers like 123-456-7890. Source:
-// https://nationalnanpa.com/about_us/abt_nanp.html
+// northAmerican checks ten digits in groups of 3, 3 and 4: the area code and the exchange must be possible. It also
+// accepts numbers that are common in examples: the area code 555 with any exchange, and numbers like 123-456-7890.
+// Source: https://nationalnanpa.com/about_us/abt_nanp.html
 func northAmerican(d []byte, g []uint8) bool {
 	fictional := string(d[:3]) == "555" || string(d[:6]) == "123456"
 	return g[0] == 3 && g[1] == 3 && g[2] == 4 && (d[0] >= '2' || fictional) && d[1] != '9' && (d[3] >= '2' || fictional) &&

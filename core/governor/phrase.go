@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// injectionPhrase is a phrase, written as steps separated by spaces. A step consists of alternatives separated by
-// bars. A star at the end of an alternative matches any ending. Each step after the first starts with a digit: the
-// number of other words that may come before it.
+// injectionPhrase is a phrase, written as steps with spaces between them. A step consists of alternatives with bars
+// between them. If an alternative ends with a star, the word may have any ending. Each step after the first starts
+// with a digit. The digit says how many other words may come before the step.
 type injectionPhrase struct {
 	rule  ID
 	steps string
 }
 
-// injectionPhrases are heuristics: phrases from published collections of attacks, by kind. Sources:
+// injectionPhrases lists phrases from published collections of attacks, by kind. They are heuristics. Sources:
 // https://genai.owasp.org/llmrisk/llm01-prompt-injection/, https://github.com/leondz/garak (promptinject, dan),
 // https://arxiv.org/abs/2211.09527.
 var injectionPhrases = [...]injectionPhrase{
@@ -34,8 +34,8 @@ var injectionPhrases = [...]injectionPhrase{
 	{ruleSmuggle, "never 0|mention|reveal|disclose 2|this|these 2|instruction*|prompt*|message"},
 }
 
-// second holds, for each phrase, the first letters of the words that its second step matches, as bits. All bits are
-// set if other words may come before that step.
+// second holds, for each phrase, the first letters of the words that the second step matches, as bits. If other words
+// may come before the second step, all bits are set.
 var second = func() (letters [len(injectionPhrases)]uint32) {
 	for i := range injectionPhrases {
 		_, steps, _ := strings.Cut(injectionPhrases[i].steps, " ")
@@ -50,7 +50,7 @@ var second = func() (letters [len(injectionPhrases)]uint32) {
 	return letters
 }()
 
-// mayContinue reports whether one of the phrases may continue after the first word, which ends at i.
+// mayContinue reports whether one of the phrases may continue after its first word. The first word ends at i.
 func mayContinue(text []byte, i int, phrases uint32) bool {
 	for end := min(i+maxGap, len(text)); i < end && !isLetterByte(text[i]); i++ {
 		if !joinsWords(text[i]) {
@@ -76,7 +76,7 @@ func joinsWords(b byte) bool {
 	return b == ' ' || b == '\'' || b == ',' || b == '"' || b == '\n' || b == '-' || b == '*'
 }
 
-// phrase tries injection phrases at a word. phrases has a bit for each of them.
+// phrase tries injection phrases at a word. phrases is the set of phrases to try, as bits.
 func (s *Scanner) phrase(v *view, start int, phrases uint32) (next int, ok bool) {
 	for ; phrases != 0; phrases &= phrases - 1 {
 		p := &injectionPhrases[bits.TrailingZeros32(phrases)]
@@ -89,8 +89,9 @@ func (s *Scanner) phrase(v *view, start int, phrases uint32) (next int, ok bool)
 	return 0, false
 }
 
-// phraseEnd returns the end of a phrase whose first word is at i, or -1. Words are runs of letters, and a phrase does
-// not extend past its sentence. Each step takes the first word that fits.
+// phraseEnd returns the end of a phrase whose first word is at i. If the text is not the phrase, phraseEnd returns
+// -1. Words are runs of letters. A phrase does not extend past its sentence. Each step takes the first word that
+// fits.
 func phraseEnd(v *view, i int, steps string) int {
 	start, end := i, v.run(i, 24, isLower|isUpper)
 	_, steps, _ = strings.Cut(steps, " ")
@@ -129,7 +130,7 @@ func nextWord(v *view, i int) int {
 	return -1
 }
 
-// alternative reports whether a word is one of the alternatives of a step.
+// alternative reports whether a word matches one of the alternatives of a step.
 func alternative(step string, word []byte) bool {
 	for at := 0; at < len(step); at++ {
 		from := at
@@ -151,7 +152,7 @@ func alternative(step string, word []byte) bool {
 	return false
 }
 
-// delimiters lists marks of chat templates, for which a user's text has no need. Sources:
+// delimiters lists marks of chat templates. A user's text does not need them. Sources:
 // https://github.com/openai/openai-python/blob/v0.28.1/chatml.md, the model cards of Llama 2, Llama 3 and Mistral.
 var delimiters = []string{"<|im_start|>", "<|im_end|>", "<|system|>", "<|assistant|>", "<|user|>", "<|endoftext|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>", "<|begin_of_text|>", "<<SYS>>", "<</SYS>>", "[INST]", "[/INST]", "[SYSTEM]"}
 

@@ -1,6 +1,6 @@
 package governor
 
-// Action is what a policy does about a finding.
+// Action says what a policy does about a finding.
 type Action uint8
 
 const (
@@ -28,7 +28,7 @@ type Decision uint8
 
 const (
 	Approve  Decision = iota
-	Review            // it passes, and a violation is recorded as open
+	Review            // the request or response passes, and a violation is recorded as open
 	Rejected          // it is blocked
 )
 
@@ -47,7 +47,7 @@ type Policy struct {
 	settings    *Settings            // for the names of lists and patterns; may be nil
 }
 
-// actions contains the action of every rule, and the set of rules whose action is not Allow.
+// actions contains the action of every rule. It also has the set of rules whose action is not Allow.
 type actions struct {
 	of      [MaxRules]Action
 	enabled ruleSet
@@ -60,8 +60,8 @@ func (t *actions) set(rule ID, a Action) {
 	}
 }
 
-// defaults contains the actions that apply without settings. Policies share defaults, because every step of a stream
-// creates a policy.
+// defaults contains the actions that apply if there are no settings. Policies share defaults, because every step of a
+// stream creates a policy.
 var defaults = defaultActions()
 
 func defaultActions() (t [directions]actions) {
@@ -77,8 +77,8 @@ func defaultActions() (t [directions]actions) {
 	return t
 }
 
-// defaultAction returns the action that a category's rules have without settings: secrets are redacted, lengths above
-// the limit are blocked, and everything else is flagged.
+// defaultAction returns the action of a category's rules if there are no settings. Secrets are redacted, lengths
+// above the limit are blocked, and everything else is flagged.
 func defaultAction(c Category) Action {
 	switch c {
 	case Secret:
@@ -124,10 +124,11 @@ func (p *Policy) set(rule ID, input, output Action, system Override) {
 	p.Set(System, rule, system.Of(input))
 }
 
-// Roles reports whether system texts have different actions from the other texts of a request.
+// Roles reports whether the actions for system texts differ from the actions for the other texts of a request.
 func (p *Policy) Roles() bool { return p.tables[Input].of != p.tables[System].of }
 
-// overrideCategory applies an override to the rules of a category if the override names a category.
+// overrideCategory applies an override to all rules of a category. If the override does not name a category, it does
+// nothing.
 func (p *Policy) overrideCategory(a *RuleActions) {
 	for c := range Categories {
 		if c.String() != a.Rule {
@@ -141,8 +142,9 @@ func (p *Policy) overrideCategory(a *RuleActions) {
 	}
 }
 
-// overrideRule applies an override to a rule if the override names a rule. The search begins at the index at. next is
-// where the search for the next override should begin, because Encode sorts overrides by rule.
+// overrideRule applies an override to a rule. If the override does not name a rule, it does nothing. The search
+// begins at the index at. next is where the search for the next override should begin, because Encode sorts overrides
+// by rule.
 func (p *Policy) overrideRule(a *RuleActions, at int) (next int) {
 	for range table {
 		if at >= len(table) {
@@ -163,8 +165,8 @@ func listRule(i int) ID { return ID(len(table) + i) }
 // patternRule returns the ID of a pattern's rule.
 func (p *Policy) patternRule(i int) ID { return ID(len(table) + len(p.settings.Lists) + i) }
 
-// Rule describes a rule of the table, or of the settings' lists and patterns. The name is empty if there is no such
-// rule.
+// Rule describes a rule of the table, or the rule of a list or pattern in the settings. If there is no such rule, the
+// name is empty.
 func (p *Policy) Rule(id ID) (name string, category Category, severity Severity) {
 	i := int(id)
 	if id == RuleSchema && p.settings != nil {
@@ -188,8 +190,8 @@ func (p *Policy) Rule(id ID) (name string, category Category, severity Severity)
 	return "", Keyword, Low
 }
 
-// Set changes a rule's action in one direction. Setting the action for input also sets it for system texts, so set
-// the action for system texts last.
+// Set changes a rule's action in one direction. If the direction is input, Set also changes the action for system
+// texts. Therefore, set the action for system texts last.
 func (p *Policy) Set(d Direction, rule ID, a Action) {
 	if d == Input {
 		p.Set(System, rule, a)
@@ -212,14 +214,14 @@ func (p *Policy) Action(d Direction, rule ID) Action {
 	return p.tables[d].of[rule]
 }
 
-// Tighten makes the policy stricter, as a caller's request asks: it turns on strict mode or lowers the threshold. It
-// never loosens the policy.
+// Tighten makes the policy stricter if a caller's request asks for it: it turns on strict mode or lowers the
+// threshold. It never loosens the policy.
 func (p *Policy) Tighten(strict bool, autoApprove int) {
 	p.Strict = p.Strict || strict
 	p.AutoApprove = max(0, min(p.AutoApprove, autoApprove))
 }
 
-// Rules returns the rules to scan with in one direction: all rules whose action is not Allow.
+// Rules returns the rules to scan with in one direction. These are all rules whose action is not Allow.
 func (p *Policy) Rules(d Direction) *Rules {
 	r := &Rules{enabled: p.tables[d].enabled}
 	if p.settings != nil {

@@ -16,7 +16,7 @@ func find(t testing.TB, name string) ID {
 	return id
 }
 
-// TestRiskByHand checks sums that were computed by hand from the documentation of Tally.
+// TestRiskByHand compares the risk with sums that were computed by hand from the documentation of Tally.
 func TestRiskByHand(t *testing.T) {
 	email, card, ssn, aws := find(t, "personal.email"), find(t, "personal.payment-card"), find(t, "personal.us-ssn"), find(t, "secret.aws-access-key-id")
 	for name, c := range map[string]struct {
@@ -81,7 +81,7 @@ func TestListIsBounded(t *testing.T) {
 	}
 }
 
-// TestRiskIsMonotone: one more finding never lowers the risk or the decision.
+// TestRiskIsMonotone: if there is one more finding, the risk is not lower and the decision is not milder.
 func TestRiskIsMonotone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, tally := NewPolicy(), Tally{}
@@ -166,8 +166,8 @@ func TestPlaceholdersAreBounded(t *testing.T) {
 	}
 }
 
-// TestFourMegabytesOfCards: a body full of card numbers is scanned and redacted with at most a few times its size in
-// memory.
+// TestFourMegabytesOfCards: scanning and redacting a body full of card numbers takes at most a few times the body's
+// size in memory.
 func TestFourMegabytesOfCards(t *testing.T) {
 	text := []byte(strings.Repeat("4111 1111 1111 1111, ", 4_000_000/21))
 	p, rules := redactAll(), AllRules()

@@ -1,17 +1,18 @@
 package governor
 
-// minPrefixed is the length from which random text after a service's prefix is a token. IDs of objects in public APIs
-// look the same, but are shorter. After a prefix that says that a secret follows, minSaid is enough.
+// minPrefixed is the minimum length, in bytes, of the random text after a service's prefix in a token. IDs of objects
+// in public APIs look the same, but are shorter. If the prefix says that a secret follows, the minimum is minSaid.
 const minPrefixed, minSaid = 30, 20
 
-// maxPrefix is the maximum length of the prefix of a token without a format of its own.
+// maxPrefix is the maximum length, in bytes, of the prefix of a token without a format of its own.
 const maxPrefix = 32
 
-// prefixed looks for a token of a service whose tokens have no format of their own. Such a token has a prefix of
-// words in one case, each followed by a dash or an underscore. Random letters and digits come after the prefix. known
-// is the length of a format's prefix that the word begins with, or 0. If it is not 0, the word may be a token of that
-// format that was cut off. It is then a finding only if a part of its prefix says that a secret follows, and if the
-// prefix is longer than known or every part says so.
+// prefixed looks for a token of a service whose tokens have no format of their own. Such a token has a prefix and
+// then random letters and digits. The prefix consists of words in one case. A dash or an underscore follows each of
+// the words. If the word begins with the prefix of a format, known is the length of that prefix. Otherwise, known is
+// 0. If known is not 0, the word may be a token of that format with the end cut off. It is a finding only under two
+// conditions. First, a part of its prefix says that a secret follows. Second, the prefix is longer than known, or
+// every part of it says so.
 func (s *Scanner) prefixed(v *view, start, end, known int) (next int, ok bool) {
 	for end > start && v.text[end-1] == '.' {
 		end--
@@ -31,8 +32,8 @@ func (s *Scanner) prefixed(v *view, start, end, known int) (next int, ok bool) {
 	return s.emit(v, ruleSecret, start, end)
 }
 
-// prefixEnd returns the length of a word's prefix, or 0 if there is none. said is true if a part of the prefix says
-// that a secret follows, and shared is true if every part does.
+// prefixEnd returns the length of a word's prefix. If there is no prefix, the length is 0. If a part of the prefix
+// says that a secret follows, said is true. If every part does, shared is true.
 func prefixEnd(word []byte) (body int, said, shared bool) {
 	kinds := uint16(0)
 	shared = true
@@ -60,11 +61,11 @@ func prefixEnd(word []byte) (body int, said, shared bool) {
 	return body, said, shared
 }
 
-// saying lists parts of prefixes that say that a secret follows.
+// saying lists the parts of prefixes that say that a secret follows.
 var saying = [...]string{"sk", "key", "token", "pat", "secret", "api", "apikey", "live", "auth"}
 
-// isRandom reports whether text consists of letters in both cases and digits that change often in each half, and
-// otherwise only of dashes and underscores.
+// isRandom reports whether text looks random. It consists of digits and of letters in both cases, and these change
+// often in each half. It may also contain dashes and underscores, but nothing else.
 func isRandom(text []byte) bool {
 	for _, b := range text {
 		if !isAlnum(b) && b != '-' && b != '_' {

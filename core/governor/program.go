@@ -2,8 +2,8 @@ package governor
 
 import "unicode/utf8"
 
-// A pattern's program is a nondeterministic finite automaton over Unicode code points. The control plane compiles it
-// from a regular expression. The program consists of these bytes, with numbers in little-endian order:
+// A pattern's program is a nondeterministic finite automaton over Unicode code points. The control plane compiles the
+// program from a regular expression. The program consists of these bytes. Numbers are in little-endian order:
 //
 //	1 byte     ProgramFormat
 //	32 bytes   set of the bytes that a match may begin with: byte b is bit b%8 of byte b/8
@@ -39,31 +39,30 @@ const (
 	noWordBoundary
 )
 
-// MaxMatch is the maximum length of a match of a pattern, in bytes. MaxInstructions limits the programs of all
-// patterns together, and thus the work for each character.
+// MaxMatch is the maximum length of a match of a pattern, in bytes. MaxInstructions limits the number of instructions
+// of all patterns together. It thus limits the work for each character.
 const (
 	MaxMatch        = 256
 	MaxInstructions = 400
 )
 
-// program is a pattern's program after it has been read.
 type program struct {
 	rule         ID
 	first        []byte
 	instructions []byte
 	ranges       []byte
 	start        int // the first instruction
-	base         int // the number of the program's first instruction among those of all programs
+	base         int // the number of instructions in the programs before this one
 }
 
 // patterns contains the programs of all patterns whose rules apply.
 type patterns struct {
 	programs []program
-	first    [32]byte // the bytes that a match of any program may begin with
+	first    [32]byte // the bytes that can begin a match of any program
 	total    int      // instructions
 }
 
-// loadPatterns returns the search for the patterns whose rules apply, or nil if there are none.
+// loadPatterns returns the search for the patterns whose rules apply. If no pattern's rule applies, it returns nil.
 func loadPatterns(p *Policy, r *Rules) *patterns {
 	all := &patterns{}
 	for i := range p.settings.Patterns {
@@ -84,7 +83,7 @@ func loadPatterns(p *Policy, r *Rules) *patterns {
 	return all
 }
 
-// readProgram reads a program. If ok is false, the program is malformed and must not be used.
+// readProgram reads a program. If the program is malformed, ok is false, and the program must not be used.
 func readProgram(data []byte) (p program, ok bool) {
 	if len(data) < programHeader || data[0] != ProgramFormat {
 		return p, false
@@ -98,7 +97,7 @@ func readProgram(data []byte) (p program, ok bool) {
 	return p, true
 }
 
-// Instructions returns the number of instructions in a program, or 0 if it is malformed.
+// Instructions returns the number of instructions in a program. If the program is malformed, it returns 0.
 func Instructions(data []byte) int {
 	p, _ := readProgram(data)
 	return p.count()
@@ -106,8 +105,8 @@ func Instructions(data []byte) int {
 
 func (p *program) count() int { return len(p.instructions) / InstructionSize }
 
-// instruction returns an instruction's operation, the instruction that comes next, and its argument. An instruction
-// that does not exist matches nothing.
+// instruction returns an instruction's operation, the next instruction, and its argument. If the instruction does not
+// exist, the operation matches nothing.
 func (p *program) instruction(pc int) (op byte, next, argument int) {
 	if pc >= p.count() {
 		return operations, 0, 0
@@ -116,7 +115,7 @@ func (p *program) instruction(pc int) (op byte, next, argument int) {
 	return one[0], u16(one, 1), u16(one, 2) | u16(one, 3)<<16
 }
 
-// consumes reports whether the instruction pc accepts a code point, and returns the next instruction.
+// consumes reports whether the instruction pc accepts a code point. It also returns the next instruction.
 func (p *program) consumes(pc int, r rune) (next int, ok bool) {
 	op, next, argument := p.instruction(pc)
 	switch op {
@@ -132,7 +131,7 @@ func (p *program) consumes(pc int, r rune) (next int, ok bool) {
 	return 0, false
 }
 
-// inRanges reports whether a code point is in one of the ranges, which are sorted.
+// inRanges reports whether a code point is in one of the ranges. The ranges are sorted.
 func (p *program) inRanges(r, first, count int) bool {
 	low, high := first, min(first+count, len(p.ranges)/8)
 	for low < high {
@@ -150,7 +149,7 @@ func (p *program) inRanges(r, first, count int) bool {
 	return false
 }
 
-// skip returns the index of the next byte from i that may begin a match.
+// skip returns the index of the first byte from i on that may begin a match.
 func (p *patterns) skip(text []byte, i int) int {
 	for i < len(text) && p.first[text[i]>>3]>>(text[i]&7)&1 == 0 {
 		i++
@@ -158,8 +157,8 @@ func (p *patterns) skip(text []byte, i int) int {
 	return i
 }
 
-// codePoint returns the code point at i of text[:to] and its length. The length is 0 at the end, and if some of its
-// bytes have not arrived yet.
+// codePoint returns the code point at i of text[:to] and its length in bytes. At the end, or if some bytes of the
+// code point have not arrived yet, the length is 0.
 func codePoint(text []byte, i, to int, flush bool) (r rune, width int) {
 	if i == to {
 		return 0, 0

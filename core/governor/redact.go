@@ -7,18 +7,19 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// MaxReversible is the maximum number of different values in a request that can be restored. Later values are
-// redacted permanently.
+// MaxReversible limits the number of different values in a request that can be restored. If there are more values,
+// the others are redacted permanently.
 const MaxReversible = 256
 
-// Redactor replaces findings with placeholders such as [EMAIL_1] in all texts of one request, and restores them in
-// the response. A placeholder consists of the rule's name in upper case, without its category, and a number. The same
-// value of the same rule has the same placeholder in every text. Numbers that the texts reserve are skipped.
+// Redactor replaces findings with placeholders in all texts of one request, and restores the values in the response.
+// A placeholder, such as [EMAIL_1], consists of the rule's name in upper case, without the category, and a number.
+// The same value of the same rule has the same placeholder in every text. Redactor does not use numbers that the
+// texts reserve.
 type Redactor struct {
 	Reversible bool
-	JSON       bool // the texts of the response are JSON, so values are restored as parts of JSON strings
+	JSON       bool // the texts of the response are JSON, so values are escaped for JSON strings
 	known      []value
-	slots      [valueSlots]uint16 // 1 + the index in known of a list's first value, or 0 for none
+	slots      [valueSlots]uint16 // 1 + the index in known of a list's first value; 0 if the list is empty
 	taken      []Literal
 }
 
@@ -27,13 +28,13 @@ type value struct {
 	label  string
 	number int
 	text   string
-	next   uint16 // 1 + the index of the next value in the same list, or 0 for none
+	next   uint16 // 1 + the index of the next value in the same list; 0 at the end
 }
 
 // valueSlots is the number of lists of known values.
 const valueSlots = 256
 
-// valueSlot returns the index of the list for a value. The index is a folded FNV-1a hash.
+// valueSlot returns the index of the list for a value. The index is an FNV-1a hash, folded to the number of lists.
 func valueSlot(rule ID, text []byte) int {
 	h := uint32(2166136261) ^ uint32(rule)
 	for _, b := range text {
@@ -48,11 +49,11 @@ type Literal struct {
 	number int
 }
 
-// maxTaken limits how many placeholders are remembered as taken. Further placeholders are not reserved.
+// maxTaken limits how many placeholders are reserved. Further placeholders are not reserved.
 const maxTaken = 1000
 
-// Reserve remembers the placeholders that a text already contains. A value must not get one of their numbers, so call
-// Reserve before the Apply or Replace that numbers the value.
+// Reserve remembers the placeholders that a text already contains, because a value must not get one of their numbers.
+// Call Reserve before the Apply or Replace that numbers the value.
 func (r *Redactor) Reserve(text []byte) { r.taken = AppendLiterals(r.taken, text) }
 
 // Take does the same as Reserve for one placeholder.
@@ -62,10 +63,10 @@ func (r *Redactor) Take(l Literal) {
 	}
 }
 
-// Full reports whether all further values are redacted permanently.
+// Full reports whether no more values can be restored. If so, new values are redacted permanently.
 func (r *Redactor) Full() bool { return len(r.known) == MaxReversible }
 
-// AppendLiterals appends the placeholders that a text contains, up to maxTaken in all.
+// AppendLiterals appends the placeholders that a text contains. The result has at most maxTaken placeholders.
 func AppendLiterals(dst []Literal, text []byte) []Literal {
 	for i := 0; i < len(text) && len(dst) < maxTaken; i++ {
 		at := bytes.IndexByte(text[i:], '[')
@@ -81,7 +82,7 @@ func AppendLiterals(dst []Literal, text []byte) []Literal {
 	return dst
 }
 
-// placeholder reads a placeholder at the start of text. end is 0 if there is none.
+// placeholder reads a placeholder at the start of text. If there is none, end is 0.
 func placeholder(text []byte) (label []byte, number, end int) {
 	i := 1
 	for i < len(text) && i < maxLabel && (class[text[i]]&(isUpper|isDigit) != 0 || text[i] == '_') {
@@ -113,8 +114,8 @@ const (
 	MaxPlaceholder = maxLabel + 1
 )
 
-// appendLabel appends the part of a placeholder that comes from the rule's name: EMAIL for personal.email,
-// KEYWORD_CODENAMES for keyword.codenames.
+// appendLabel appends the part of a placeholder that comes from the rule's name. For personal.email, that is EMAIL.
+// For keyword.codenames, it is KEYWORD_CODENAMES.
 func appendLabel(dst []byte, name string, dynamic bool) []byte {
 	for i := range len(name) {
 		switch b := name[i]; {
@@ -129,7 +130,7 @@ func appendLabel(dst []byte, name string, dynamic bool) []byte {
 	return dst
 }
 
-// isLabel reports whether a label belongs to the rule with the given name.
+// isLabel reports whether a label is that of the rule with the given name.
 func isLabel(label []byte, name string, dynamic bool) bool {
 	var one [maxLabel]byte
 	return string(appendLabel(one[:0], name, dynamic)) == string(label)
@@ -141,8 +142,8 @@ func (p *Policy) label(rule ID) string {
 	return string(appendLabel(nil, name, int(rule) >= len(table)))
 }
 
-// inPlaceholder reports whether [i, j) is inside a placeholder of a rule. Keywords and patterns must not match parts
-// of it.
+// inPlaceholder reports whether [i, j) is inside a placeholder of a rule. Keywords and patterns must not match a part
+// of a placeholder.
 func (r *Rules) inPlaceholder(v *view, i, j int) bool {
 	from, to := i, j
 	if v.at(from) == '[' {
@@ -203,8 +204,8 @@ func (r *Rules) isRuleLabel(label []byte) bool {
 	return false
 }
 
-// Apply appends text, with a placeholder in place of each finding whose action is Redact. Findings must be in order
-// and must not overlap. Their offsets are relative to text's first byte.
+// Apply appends text to dst. Each finding whose action is Redact is replaced with a placeholder. Findings must be in
+// order and must not overlap. Their offsets are relative to text's first byte.
 func (r *Redactor) Apply(dst, text []byte, p *Policy, d Direction, findings []Finding) []byte {
 	done := 0
 	for _, f := range findings {
@@ -218,7 +219,7 @@ func (r *Redactor) Apply(dst, text []byte, p *Policy, d Direction, findings []Fi
 	return append(dst, text[done:]...)
 }
 
-// Replace appends the placeholder for a value, regardless of the rule's action.
+// Replace appends the placeholder for a value. The rule's action does not matter.
 func (r *Redactor) Replace(dst []byte, p *Policy, rule ID, text []byte) []byte {
 	slot := valueSlot(rule, text)
 	for i := r.slots[slot]; i != 0; i = r.known[i-1].next {
@@ -235,7 +236,6 @@ func (r *Redactor) Replace(dst []byte, p *Policy, rule ID, text []byte) []byte {
 	return appendPlaceholder(dst, label, number)
 }
 
-// add adds a value to the list of known ones.
 func (r *Redactor) add(v value) {
 	slot := valueSlot(v.rule, []byte(v.text))
 	v.next = r.slots[slot]
@@ -265,8 +265,8 @@ func appendPlaceholder(dst []byte, label string, number int) []byte {
 	return append(strconv.AppendInt(dst, int64(number), 10), ']')
 }
 
-// Fields writes or reads the redactor, so a later step can call Apply and Restore. The encoding contains the values,
-// so treat it like the texts.
+// Fields writes or reads the redactor, so a later step can call Apply and Restore. The encoding contains the values.
+// Treat it like the texts.
 func (r *Redactor) Fields(f *abi.Fields) {
 	f.Bool(&r.Reversible)
 	known := r.known
@@ -302,8 +302,8 @@ func valueFields(f *abi.Fields, v *value) {
 	}
 }
 
-// Restore appends text with the values in place of their placeholders. text must contain only complete placeholders:
-// see Unfinished.
+// Restore appends text with the values in place of their placeholders. Placeholders in text must be complete: see
+// Unfinished.
 func (r *Redactor) Restore(dst, text []byte) []byte {
 	for {
 		at := bytes.IndexByte(text, '[')
@@ -324,7 +324,7 @@ func (r *Redactor) Restore(dst, text []byte) []byte {
 	}
 }
 
-// find returns the value of a placeholder, or nil.
+// find returns the value of a placeholder. If there is none, it returns nil.
 func (r *Redactor) find(name []byte, number, end int) *value {
 	for i := range r.known {
 		if k := &r.known[i]; end > 0 && k.number == number && k.label == string(name) {
@@ -334,8 +334,8 @@ func (r *Redactor) find(name []byte, number, end int) *value {
 	return nil
 }
 
-// Unfinished returns how many bytes at the end of text may be the start of a placeholder: fewer than MaxPlaceholder.
-// A stream holds these bytes back and calls Restore with the rest.
+// Unfinished returns the number of bytes at the end of text that may be the start of a placeholder. It is less than
+// MaxPlaceholder. A stream holds these bytes back and calls Restore with the rest.
 func (r *Redactor) Unfinished(text []byte) int {
 	from := max(0, len(text)-maxLabel)
 	at := bytes.LastIndexByte(text[from:], '[')

@@ -8,7 +8,7 @@ import (
 	"github.com/postern-ai/postern/core/sse"
 )
 
-// block is a content block event, with the positions of its fields.
+// block is an event about a content block, with the positions of its fields.
 type block struct {
 	kind        string
 	index       uint64
@@ -47,7 +47,7 @@ func (p *passed) anthropic() {
 	}
 }
 
-// blockStart checks the texts at the start of a block, which are usually empty, and blocks that arrive complete.
+// blockStart checks the texts at the start of a block. These are usually empty, but some blocks arrive complete.
 func (p *passed) blockStart(b *block) {
 	members := enter(p.data, b.body, '{')
 	for name, v, ok := members.member(); ok; name, v, ok = members.member() {
@@ -62,7 +62,6 @@ func (p *passed) blockStart(b *block) {
 	}
 }
 
-// blockText checks a piece of a block's text or thinking.
 func (p *passed) blockText(b *block, name string, v span) {
 	if name == "text" {
 		p.piece(&channel{kind: chat.DeltaText, place: b.index}, v, false)
@@ -71,7 +70,7 @@ func (p *passed) blockText(b *block, name string, v span) {
 	}
 }
 
-// input checks the complete input of a tool call.
+// input checks the input of a tool call that arrives complete.
 func (p *passed) input(b *block, v span) {
 	p.met++
 	raw := p.data[v.from:v.to]

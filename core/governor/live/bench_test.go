@@ -31,14 +31,14 @@ func longAnswer(b *testing.B) []chat.Delta {
 	return append(deltas, chat.Delta{Kind: chat.DeltaFinish, Finish: chat.FinishStop}, chat.Delta{Kind: chat.DeltaEnd})
 }
 
-// events returns the events of an OpenAI stream with a long response.
+// events returns the events of an OpenAI stream with the response of longAnswer.
 func events(b *testing.B) []sse.Event {
 	parser := sse.Parser{}
 	all, _ := parser.Feed(livestream.Encode(chat.OpenAI, longAnswer(b)), true)
 	return all
 }
 
-// steps does the work of an exchange's steps without the checks: it validates and decodes each event.
+// steps does what the steps of an exchange do, but without the checks: it validates and decodes each event.
 func steps(events []sse.Event, each func(e *sse.Event, deltas []chat.Delta)) {
 	state := wire.State{}
 	for i := range events {
@@ -58,8 +58,8 @@ func BenchmarkPlain(b *testing.B) {
 	}
 }
 
-// BenchmarkThrough is like BenchmarkPlain, but also checks the passed-through events and carries the state between
-// them.
+// BenchmarkThrough is like BenchmarkPlain. It also checks the passed-through events and carries the state from step
+// to step.
 func BenchmarkThrough(b *testing.B) {
 	all := events(b)
 	b.ReportAllocs()
@@ -78,7 +78,7 @@ func BenchmarkThrough(b *testing.B) {
 	}
 }
 
-// BenchmarkTranslated is like BenchmarkThrough, but checks the deltas of a translated stream.
+// BenchmarkTranslated is like BenchmarkThrough for a translated stream. It checks deltas.
 func BenchmarkTranslated(b *testing.B) {
 	all := events(b)
 	b.ReportAllocs()

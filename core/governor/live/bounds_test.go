@@ -20,14 +20,13 @@ import (
 	"github.com/postern-ai/postern/test/livestream"
 )
 
-// size returns the encoded length of a stream's state.
 func size(s *live.Stream) int {
 	var w abi.Writer
 	s.Fields(abi.WriteTo(&w))
 	return len(w.Buf)
 }
 
-// TestLittleIsHeldBack: at most the last word of ordinary text is held back, and the state stays small.
+// TestLittleIsHeldBack: in ordinary text, at most the last word is held back. The state stays small.
 func TestLittleIsHeldBack(t *testing.T) {
 	prose, err := os.ReadFile("../../../docs/project/decisions/core-and-hosts.md")
 	if err != nil {
@@ -52,7 +51,7 @@ func TestLittleIsHeldBack(t *testing.T) {
 			t.Fatalf("the state has %d bytes", n)
 		}
 	}
-	// A word with a space after it is decided, unless it is a name whose value may follow, such as "key is".
+	// A word is decided once a space follows. An exception is a name whose value may follow, such as "key is".
 	if most > 64 {
 		t.Errorf("%d bytes were held back", most)
 	}
@@ -61,8 +60,8 @@ func TestLittleIsHeldBack(t *testing.T) {
 	}
 }
 
-// TestLongKeys: only the beginning of a long private key is held back, and the text after the key is sent, wherever
-// the key is cut.
+// TestLongKeys: only the beginning of a long private key is held back. The text after the key is sent. Both are true
+// wherever the key is cut.
 func TestLongKeys(t *testing.T) {
 	head, line := "-----BEGIN PRIVATE KEY-----\n", strings.Repeat("aB3d", 16)+"\n"
 	key := head + strings.Repeat(line, 160)
@@ -92,7 +91,7 @@ func TestLongKeys(t *testing.T) {
 	}
 }
 
-// chunks cuts text into pieces of size bytes. Nearly all of the text is ASCII.
+// chunks cuts text between characters. A piece has size bytes, or a few more if its last character is not ASCII.
 func chunks(text string, size int) (pieces []string) {
 	var piece strings.Builder
 	for _, r := range text {
@@ -104,7 +103,7 @@ func chunks(text string, size int) (pieces []string) {
 	return append(pieces, piece.String())
 }
 
-// TestLongKeyInArguments: the arguments stay JSON, even after the key.
+// TestLongKeyInArguments: a long key does not make the arguments invalid JSON.
 func TestLongKeyInArguments(t *testing.T) {
 	g := emails(t)
 	text := `{"key":"-----BEGIN PRIVATE KEY-----` + strings.Repeat(`\n`+strings.Repeat("aB3d", 16), 160) + `\n-----END PRIVATE KEY-----\n","to":"joe@example.com"}`
@@ -114,7 +113,7 @@ func TestLongKeyInArguments(t *testing.T) {
 	}
 }
 
-// TestFlaggedLongKey: a key that is only flagged is sent unchanged and counted once.
+// TestFlaggedLongKey: if a long key is only flagged, it is sent unchanged and counted once.
 func TestFlaggedLongKey(t *testing.T) {
 	g := &live.Guard{Policy: policy(t, map[string]governor.Action{"secret.private-key": governor.Flag})}
 	text := "-----BEGIN PRIVATE KEY-----\n" + strings.Repeat(strings.Repeat("aB3d", 16)+"\n", 160) + "-----END PRIVATE KEY-----\nok"
@@ -127,7 +126,7 @@ func TestFlaggedLongKey(t *testing.T) {
 	}
 }
 
-// TestTooMuch: a stream with too many open texts or too much undecided text fails and sends nothing more.
+// TestTooMuch: if a stream has too many open texts or too much undecided text, it fails and sends nothing more.
 func TestTooMuch(t *testing.T) {
 	g := &live.Guard{Policy: policy(t, nil)}
 	s := &live.Stream{}
@@ -150,7 +149,7 @@ func TestTooMuch(t *testing.T) {
 	}
 }
 
-// TestManyTexts: 128 choices at once and 500 calls one after another are checked with a small state.
+// TestManyTexts: the state stays small for 128 choices at the same time and for 500 calls one after another.
 func TestManyTexts(t *testing.T) {
 	g := emails(t)
 	s := &live.Stream{}
@@ -177,7 +176,7 @@ func TestManyTexts(t *testing.T) {
 	}
 }
 
-// TestLengthOfAnswers: a response with more characters than the settings permit is blocked or flagged once.
+// TestLengthOfAnswers: if a response has more characters than the settings permit, it is blocked or flagged once.
 func TestLengthOfAnswers(t *testing.T) {
 	for _, action := range []governor.Action{governor.Block, governor.Flag} {
 		settings := governor.NewSettings()
@@ -197,7 +196,7 @@ func TestLengthOfAnswers(t *testing.T) {
 	}
 }
 
-// TestLogProbs: log probabilities are sent only with text that is sent unchanged.
+// TestLogProbs: log probabilities are sent only if their text is sent unchanged.
 func TestLogProbs(t *testing.T) {
 	g := emails(t)
 	s := &live.Stream{}
@@ -214,7 +213,7 @@ func TestLogProbs(t *testing.T) {
 	}
 }
 
-// TestReports: a report describes the first finding of a rule without its text.
+// TestReports: a report describes the first finding of a rule. It does not contain the finding's text.
 func TestReports(t *testing.T) {
 	g := emails(t)
 	g.Key = func() []byte { return []byte("key") }
@@ -228,7 +227,7 @@ func TestReports(t *testing.T) {
 	}
 }
 
-// FuzzEvent: every event results in valid JSON, and none makes the checks fail.
+// FuzzEvent: every event results in valid JSON. No event makes the checks fail.
 func FuzzEvent(f *testing.F) {
 	p := policy(f, map[string]governor.Action{"personal.email": governor.Redact})
 	g := &live.Guard{Policy: p, Redactor: redactor(f, "me@\"example.org")}

@@ -12,9 +12,9 @@ import (
 type channel struct {
 	kind   chat.DeltaKind // DeltaText, DeltaRefusal, DeltaThinking or DeltaArgs
 	choice uint64         // choice of the deltas
-	index  uint64         // index of the deltas, if they belong to a tool call
-	place  uint64         // in passed-through events: distinguishes channels of the same kind
-	item   []byte         // in passed-through events of the Responses dialect: the item's ID, as JSON
+	index  uint64         // index of the deltas of a tool call
+	place  uint64         // in passed-through events: a number that distinguishes channels of the same kind
+	item   []byte         // in passed-through events of the Responses dialect: the ID of the item, as JSON
 
 	held    []byte // escaped text that is not decided yet
 	skip    uint64 // number of decoded bytes in held that are already decided
@@ -22,13 +22,12 @@ type channel struct {
 	tail    []byte // decided text that may be the start of a placeholder
 	state   []byte // state of the scanner between two steps
 	scanner *governor.Scanner
-	key     uint64 // maximum number of bytes until the end of a private key whose start is decided
+	key     uint64 // maximum number of bytes left in a private key that is decided but has not ended
 	changed bool   // the caller's text differs from the provider's
 	stored  bool   // the text is one of the deltas for the cache
 	signed  bool   // the text may be signed, so it cannot be redacted
 }
 
-// form returns the form of the channel's text.
 func (c *channel) form() form {
 	if c.kind == chat.DeltaArgs {
 		return arguments
@@ -39,7 +38,7 @@ func (c *channel) form() form {
 // waits reports whether text is held back.
 func (c *channel) waits() bool { return len(c.held) > 0 || len(c.tail) > 0 }
 
-// complete reports whether a call's arguments have ended and left no state.
+// complete reports whether a call's arguments have ended and the channel has no other state.
 func (c *channel) complete() bool {
 	return c.kind == chat.DeltaArgs && c.scanner == nil && len(c.state) == 0 && !c.waits()
 }
@@ -50,7 +49,7 @@ func (c *channel) reset() {
 	c.skip, c.key, c.lex = 0, 0, lexer{}
 }
 
-// channelFields lists the fields that a channel keeps between two steps.
+// channelFields lists the fields of a channel that last from step to step.
 func channelFields(f *abi.Fields, c *channel) {
 	abi.Enum(f, &c.kind)
 	f.Uint(&c.choice)
@@ -69,7 +68,6 @@ func channelFields(f *abi.Fields, c *channel) {
 	f.Bytes(&c.state)
 }
 
-// resume prepares the channel's scanner.
 func (c *channel) resume(g *Guard) bool {
 	switch {
 	case c.scanner != nil:
@@ -85,15 +83,15 @@ func (c *channel) resume(g *Guard) bool {
 	return true
 }
 
-// feed takes the next piece of a channel's text. send is the text for the caller. store is the same text before
-// placeholders are restored. If final is set, the text ends here and nothing is held back.
+// feed takes the next piece of a channel's text. send is the text for the caller. store is the same text with
+// placeholders instead of the caller's values. If final is set, the text ends here and nothing is held back.
 func (s *Stream) feed(g *Guard, c *channel, piece []byte, final bool) (send, store []byte) {
 	raw := canonical(piece)
 	if len(c.held) > 0 {
 		raw = append(c.held[:len(c.held):len(c.held)], raw...)
 	}
 	text, after := decode(raw, c.form(), c.lex, final)
-	// The text ends with the outermost value of the arguments. Nothing may follow it.
+	// The text ends where the outermost value of the arguments ends. Nothing may follow it.
 	final = final || after.ended
 	if !c.resume(g) {
 		s.failed = true
@@ -107,7 +105,7 @@ func (s *Stream) feed(g *Guard, c *channel, piece []byte, final bool) (send, sto
 	store = e.rewrite(cut)
 	c.changed = c.changed || e.changed
 	if final && !s.blocked {
-		store = append(store[:len(store):len(store)], raw[e.at:]...) // an escape that never ended
+		store = append(store[:len(store):len(store)], raw[e.at:]...) // an unfinished escape at the end of the text
 	}
 	send = c.restore(g, store, c.lex, final)
 	c.held, c.lex, c.skip = raw[e.at:], e.lex, uint64(e.skip)
@@ -117,10 +115,12 @@ func (s *Stream) feed(g *Guard, c *channel, piece []byte, final bool) (send, sto
 	return send, store
 }
 
-// escapedBracket is the beginning of the escapes of '[' and of the capitals in a placeholder.
+// escapedBracket is the beginning of the escape of '['. The escapes of the capitals in a placeholder begin in the
+// same way.
 var escapedBracket = []byte(`\u00`)
 
-// canonical removes unneeded escapes of printable ASCII characters, so placeholders always have the same form.
+// canonical replaces escapes of printable ASCII characters that need no escape. After that, placeholders always have
+// the same form.
 func canonical(raw []byte) []byte {
 	if bytes.IndexByte(raw, '\\') < 0 || !bytes.Contains(raw, escapedBracket) {
 		return raw

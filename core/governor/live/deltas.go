@@ -6,8 +6,8 @@ import (
 	"github.com/postern-ai/postern/core/sse"
 )
 
-// Deltas checks the deltas of a translated stream. send is for the caller. store is for the cache, so it has the
-// placeholders instead of the caller's values. Both end early if the response is blocked.
+// Deltas checks the deltas of a translated stream. send is for the caller. store is for the cache and has
+// placeholders instead of the caller's values. If the response is blocked, both end early.
 func (s *Stream) Deltas(g *Guard, in []chat.Delta) (send, store []chat.Delta) {
 	o := output{stream: s, guard: g}
 	for i := range in {
@@ -20,9 +20,9 @@ func (s *Stream) Deltas(g *Guard, in []chat.Delta) (send, store []chat.Delta) {
 	return o.send, o.store
 }
 
-// End ends the stream and returns the rest of its texts. Call it after the last event, but not if the stream was
-// interrupted. If events are passed through, dialect is the caller's, and the caller gets events. Otherwise dialect
-// is 0, and the caller gets send.
+// End ends the stream and returns the rest of its texts. Call End after the last event, but not if the stream was
+// interrupted. If events are passed through, dialect is the caller's dialect, and the rest for the caller is in
+// events. Otherwise, dialect is 0, and the rest is in send.
 func (s *Stream) End(g *Guard, dialect chat.Dialect) (events []sse.Event, send, store []chat.Delta) {
 	if dialect == 0 {
 		o := output{stream: s, guard: g}
@@ -42,7 +42,7 @@ func (s *Stream) End(g *Guard, dialect chat.Dialect) (events []sse.Event, send, 
 	return p.before, nil, p.early
 }
 
-// output collects the deltas of one step.
+// output holds the deltas that one step sends and stores.
 type output struct {
 	stream      *Stream
 	guard       *Guard
@@ -67,7 +67,7 @@ func (o *output) delta(d *chat.Delta) {
 		o.turn(d.Choice, d.Kind)
 	case chat.DeltaLogProbs:
 		if o.altered || o.stream.waits(d.Choice) {
-			return // log probabilities repeat the text, including the part that is held back
+			return // log probabilities repeat the whole text, including held-back text
 		}
 	case chat.DeltaFinish:
 		o.finish(func(c *channel) bool { return c.choice == d.Choice })
@@ -85,7 +85,6 @@ func (o *output) both(d *chat.Delta) {
 	o.store = append(o.store, *d)
 }
 
-// text checks a piece of a text.
 func (o *output) text(d *chat.Delta) {
 	c := o.stream.open(&channel{kind: d.Kind, choice: d.Choice, index: d.Index, place: d.Index})
 	if c == nil {
@@ -123,7 +122,7 @@ func (o *output) flush(c *channel) {
 }
 
 // turn ends the texts of other kinds in the choice, because the next part of the response begins. Tool calls may
-// continue in parallel.
+// continue, because they can be parallel.
 func (o *output) turn(choice uint64, kind chat.DeltaKind) {
 	o.finish(func(c *channel) bool { return c.choice == choice && c.kind != kind && c.kind != chat.DeltaArgs })
 }
@@ -140,7 +139,7 @@ func (o *output) finish(which func(*channel) bool) {
 	}
 }
 
-// sign ends a thinking text. It returns true if the text has changed, in which case its signature must be left out.
+// sign ends a thinking text. If the text has changed, sign returns true, and the signature must be left out.
 func (o *output) sign(d *chat.Delta) (dropped bool) {
 	changed := false
 	for i := range o.stream.channels {

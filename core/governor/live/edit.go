@@ -6,24 +6,24 @@ import (
 	"github.com/postern-ai/postern/core/governor"
 )
 
-// editor rewrites an escaped text. Findings become placeholders, escaped as deeply as the text. JSON stays valid:
-// quotes and brackets in a finding are kept, each string in it gets its own placeholder, and a number or literal
-// outside strings becomes a string.
+// editor rewrites an escaped text. It replaces findings with placeholders and escapes them like the text around them.
+// JSON stays valid: editor keeps quotes and brackets in a finding, and it puts a placeholder into each string of the
+// finding. A number or literal outside strings becomes a string.
 type editor struct {
 	walker
 	guard   *Guard
 	text    []byte // decoded form of raw
 	found   []governor.Finding
 	base    int  // offset of text's first byte; findings use the same offsets
-	skip    int  // how many bytes of the character at the cut are before the cut
+	skip    int  // number of bytes before the cut, if the cut is inside a character
 	placed  bool // the placeholder of the first finding has been written
 	changed bool
 	out     []byte
-	copied  int // raw bytes before this index were copied to out or dropped
+	copied  int // raw bytes before this index have been copied to out or dropped
 }
 
-// rewrite returns the rewritten form of the first cut bytes of the decoded text. Afterwards, e.at is the index in
-// e.raw where the rest begins.
+// rewrite returns the rewritten form of the first cut bytes of the decoded text. After the call, the rest begins at
+// the index e.at in e.raw.
 func (e *editor) rewrite(cut int) []byte {
 	e.redactable()
 	if e.form == plain && len(e.found) == 0 {
@@ -48,7 +48,8 @@ func (e *editor) rewrite(cut int) []byte {
 	return e.out
 }
 
-// locate moves to the character that contains the decoded byte at cut. It skips the bytes between escapes.
+// locate moves to the character that contains the decoded byte at cut. Between escapes, it skips bytes instead of
+// reading characters.
 func (e *editor) locate(cut int) {
 	pos := 0
 	for pos < cut {
@@ -67,7 +68,7 @@ func (e *editor) locate(cut int) {
 	}
 }
 
-// redactable keeps only the findings that must be redacted.
+// redactable removes all findings from e.found that need no redaction.
 func (e *editor) redactable() {
 	n := 0
 	for _, f := range e.found {
@@ -79,7 +80,7 @@ func (e *editor) redactable() {
 	e.found = e.found[:n]
 }
 
-// character keeps, drops or replaces the character at pos in the decoded text.
+// character handles the character at pos in the decoded text: it keeps, drops or replaces the character.
 func (e *editor) character(pos int) {
 	switch e.class {
 	case structure:
@@ -103,7 +104,8 @@ func (e *editor) character(pos int) {
 	}
 }
 
-// overlap returns the finding in the number or literal that begins at pos, or nil.
+// overlap looks at the number or literal that begins at pos. If a finding overlaps it, overlap returns the finding.
+// Otherwise, it returns nil.
 func (e *editor) overlap(pos int) *governor.Finding {
 	if len(e.found) == 0 {
 		return nil

@@ -7,9 +7,9 @@ import (
 )
 
 // Event checks an event of a passed-through stream. The event's data must be valid according to jsontext.Check. The
-// caller gets events in its place: first the held-back text that ends here, then the event itself with rewritten
-// texts and otherwise unchanged bytes. deltas are those of the event, and Event modifies them. store is their checked
-// form for the cache. Both results are empty if the response is blocked.
+// caller gets the returned events instead. They contain the held-back text that ends here, and then the event itself.
+// In the event, only texts are rewritten. All other bytes are unchanged. deltas are the deltas of the event, and
+// Event modifies them. store is their checked form for the cache. If the response is blocked, both results are empty.
 func (s *Stream) Event(g *Guard, dialect chat.Dialect, e *sse.Event, deltas []chat.Delta) (events []sse.Event, store []chat.Delta) {
 	if s.ended() {
 		return nil, nil
@@ -30,7 +30,6 @@ func (s *Stream) Event(g *Guard, dialect chat.Dialect, e *sse.Event, deltas []ch
 	return append(p.before, sse.Event{Name: e.Name, Data: p.rewritten()}), store
 }
 
-// walk checks the texts of an event.
 func (p *passed) walk() {
 	switch p.dialect {
 	case chat.OpenAI:
@@ -42,7 +41,6 @@ func (p *passed) walk() {
 	}
 }
 
-// passed is one passed-through event.
 type passed struct {
 	stream  *Stream
 	guard   *Guard
@@ -51,20 +49,20 @@ type passed struct {
 	data    []byte
 	edits   []edit
 	before  []sse.Event  // events with text that was held back
-	early   []chat.Delta // the same, as deltas for the cache
+	early   []chat.Delta // the held-back text as deltas, for the cache
 	deltas  []chat.Delta // deltas of the event itself, for the cache
-	done    []bool       // for each delta: its text has been checked
-	met     int          // number of places so far that an edit may depend on: texts, ends of texts, and others
+	done    []bool       // for each delta: whether its text has been checked
+	met     int          // number of places so far that may need an edit: texts, ends of texts, and others
 	frame   frame        // frame of the first piece of text
 }
 
-// edit replaces a place in the event's data.
 type edit struct {
 	span
 	with []byte
 }
 
-// stored returns the checked deltas. It checks the deltas whose text is not in a known place of the event.
+// stored returns the checked deltas. If the text of a delta is not in a known place of the event, stored checks the
+// delta itself.
 func (p *passed) stored() []chat.Delta {
 	n := 0
 	for i := range p.deltas {
@@ -121,8 +119,8 @@ func (p *passed) rewritten() []byte {
 	return append(out, p.data[done:]...)
 }
 
-// piece checks a piece of a channel's text, in the string at v. It returns true if all text so far was sent
-// unchanged. In that case, fields that repeat the text can be sent as well.
+// piece checks the string at v, which is a piece of a channel's text. If all text so far was sent unchanged, piece
+// returns true. In that case, fields that repeat the text can be sent as well.
 func (p *passed) piece(want *channel, v span, final bool) (exact bool) {
 	inside, ok := isString(p.data, v)
 	if !ok || p.stream.ended() {
@@ -161,7 +159,7 @@ func (p *passed) note(c *channel, v span, final bool) {
 	f.kind, f.choice, f.index, f.place, f.signed = c.kind, c.choice, c.index, c.place, c.signed
 }
 
-// match returns the first delta of the same kind with the same text, or -1.
+// match returns the index of the first delta of the same kind with the same text. If there is none, it returns -1.
 func (p *passed) match(c *channel, raw []byte) int {
 	for i := range p.deltas {
 		if d := &p.deltas[i]; !p.done[i] && d.Kind == c.kind && len(raw) > 0 && sameText(raw, string(d.Text)) {
@@ -173,7 +171,7 @@ func (p *passed) match(c *channel, raw []byte) int {
 	return -1
 }
 
-// flush ends a channel. It puts held-back text into an event that is sent before this one.
+// flush ends a channel. It puts held-back text into an event of its own, which is sent before the current one.
 func (p *passed) flush(c *channel) {
 	if c.waits() {
 		send, store := p.stream.feed(p.guard, c, nil, true)
@@ -200,7 +198,8 @@ func (p *passed) flushAll(which func(*channel) bool) {
 	}
 }
 
-// tailEvent returns an event in the same form as the channel's other events.
+// tailEvent returns an event with a channel's held-back text. The event has the same form as the channel's other
+// events.
 func (p *passed) tailEvent(c *channel, tail []byte) sse.Event {
 	var e sse.Event
 	switch p.dialect {

@@ -3,16 +3,17 @@ package live
 import "github.com/postern-ai/postern/core/chat"
 
 // frame is an event with one piece of text, but without that text. Most events of a stream have the same frame as the
-// event before. Only the text differs, so they need no walk. A frame is kept only within a step.
+// event before them and differ only in the text, so they need no walk. A frame is kept only within a step.
 type frame struct {
-	head, tail    []byte // the event's data before and after the text; nil if there is no frame yet
+	head, tail    []byte // the event's data before and after the text; if nil, there is no frame yet
 	kind          chat.DeltaKind
 	choice        uint64
 	index, place  uint64
-	signed, turns bool // turns is set if the texts of other kinds in the choice end where the piece begins
+	signed, turns bool // turns: the piece ends the choice's texts of other kinds
 }
 
-// remember keeps the frame of an event for the next event if the event contains only one piece of text.
+// remember keeps the frame of an event for the next event. It does so only if the event contains exactly one piece of
+// text.
 func (p *passed) remember() {
 	want := 1
 	if p.frame.turns {
@@ -23,7 +24,7 @@ func (p *passed) remember() {
 	}
 }
 
-// repeats checks an event that has the same frame as the previous one. It returns false if the frame differs.
+// repeats checks an event with the same frame as the event before. If the frame differs, it returns false.
 func (p *passed) repeats() bool {
 	f := &p.stream.frame
 	from, to := len(f.head), len(p.data)-len(f.tail)
@@ -76,7 +77,7 @@ func eight(b []byte) uint64 {
 		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
 }
 
-// sameText does the same as same for the text of a delta.
+// sameText does the same as same for a delta's text.
 func sameText(text []byte, s string) bool {
 	if len(text) != len(s) {
 		return false

@@ -8,7 +8,7 @@ type cursor struct {
 	at   int
 }
 
-// enter returns a cursor for the content of an object or array. For any other value, the cursor is empty.
+// enter returns a cursor for the content of an object or array. If the value is neither, the cursor is empty.
 func enter(data []byte, v span, open byte) cursor {
 	if v.to == 0 || data[v.from] != open {
 		return cursor{data, len(data)}
@@ -19,7 +19,7 @@ func enter(data []byte, v span, open byte) cursor {
 // root returns the position of the outermost value.
 func root(data []byte) span { return span{blank(data, 0), len(data)} }
 
-// member returns the name and the position of the value of an object's next field.
+// member returns the name of an object's next field and the position of the field's value.
 func (c *cursor) member() (name []byte, v span, ok bool) {
 	name, ok = c.name()
 	if !ok {
@@ -31,8 +31,8 @@ func (c *cursor) member() (name []byte, v span, ok bool) {
 	return name, v, true
 }
 
-// name returns the name of the next field. The cursor is then at the field's value, and the caller must move the
-// cursor past it.
+// name returns the name of the next field and leaves the cursor at the field's value. The caller must move the cursor
+// past the value.
 func (c *cursor) name() (name []byte, ok bool) {
 	c.at = blank(c.data, c.at)
 	if c.at >= len(c.data) || c.data[c.at] != '"' {
@@ -56,10 +56,10 @@ func (c *cursor) element() (v span, ok bool) {
 	return v, true
 }
 
-// span is the position of a value. The zero span means that there is no value.
+// span is the position of a value. If there is no value, span is zero.
 type span struct{ from, to int }
 
-// blank returns the index of the next byte that is not white space, a comma or a colon.
+// blank skips white space, commas and colons. It returns the index of the next other byte.
 func blank(data []byte, i int) int {
 	for i < len(data) && (data[i] <= ' ' || data[i] == ',' || data[i] == ':') {
 		i++
@@ -131,7 +131,7 @@ func number(data []byte) (n uint64) {
 	return n
 }
 
-// isString reports whether a value is a string, and returns the position of its content.
+// isString reports whether a value is a string. It returns the position of the string's content.
 func isString(data []byte, v span) (inside span, ok bool) {
 	if v.to-v.from < 2 || data[v.from] != '"' {
 		return span{}, false
@@ -139,7 +139,7 @@ func isString(data []byte, v span) (inside span, ok bool) {
 	return span{v.from + 1, v.to - 1}, true
 }
 
-// text returns the content of a string, or nil for other values.
+// text returns the content of a string. For other values, it returns nil.
 func text(data []byte, v span) []byte {
 	inside, _ := isString(data, v)
 	return data[inside.from:inside.to]

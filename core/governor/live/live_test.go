@@ -11,7 +11,7 @@ import (
 	"github.com/postern-ai/postern/test/livestream"
 )
 
-// policy returns the default policy with the given actions for responses.
+// policy returns the default policy, but with the given actions for responses.
 func policy(t testing.TB, actions map[string]governor.Action) *governor.Policy {
 	t.Helper()
 	p := governor.NewPolicy()
@@ -25,7 +25,7 @@ func policy(t testing.TB, actions map[string]governor.Action) *governor.Policy {
 	return p
 }
 
-// redactor returns the redactor of a request in which each value was redacted as an email address.
+// redactor returns a redactor that has replaced each value with the placeholder of an email address.
 func redactor(t testing.TB, values ...string) *governor.Redactor {
 	t.Helper()
 	p := policy(t, nil)
@@ -38,7 +38,6 @@ func redactor(t testing.TB, values ...string) *governor.Redactor {
 	return r
 }
 
-// piece returns a delta with a piece of text.
 func piece(kind chat.DeltaKind, choice, index uint64, text string) chat.Delta {
 	return chat.Delta{Kind: kind, Choice: choice, Index: index, Text: jsontext.Escape(text)}
 }
@@ -53,7 +52,7 @@ func end(finish chat.Finish) []chat.Delta {
 	return []chat.Delta{{Kind: chat.DeltaFinish, Finish: finish}, {Kind: chat.DeltaUsage}, {Kind: chat.DeltaEnd}}
 }
 
-// textAnswer returns the deltas of a response with one text in pieces.
+// textAnswer returns the deltas of a response with one text, which is cut into the given pieces.
 func textAnswer(kind chat.DeltaKind, pieces ...string) []chat.Delta {
 	deltas := []chat.Delta{start()}
 	if kind == chat.DeltaArgs {
@@ -65,7 +64,6 @@ func textAnswer(kind chat.DeltaKind, pieces ...string) []chat.Delta {
 	return append(deltas, end(chat.FinishStop)...)
 }
 
-// characters cuts a text into single characters.
 func characters(text string) (pieces []string) {
 	for _, r := range text {
 		pieces = append(pieces, string(r))
@@ -89,7 +87,8 @@ func wantText(t *testing.T, form livestream.Form, what string, r *chat.Response,
 	}
 }
 
-// splits returns ways to cut a text: not at all, by character, and in two at every place.
+// splits returns several ways to cut a text. The text is not cut, or it is cut after every character, or it is cut
+// once, at each possible place.
 func splits(text string) (all [][]string) {
 	all = append(all, []string{text}, characters(text))
 	for i := range text {
@@ -155,7 +154,8 @@ func TestARestoredValueIsNotScanned(t *testing.T) {
 	}
 }
 
-// TestArgumentsStayJSON covers findings in strings, names and numbers, after escapes, and across several strings.
+// TestArgumentsStayJSON redacts findings in arguments: in strings, names and numbers, after escapes, and across
+// several strings.
 func TestArgumentsStayJSON(t *testing.T) {
 	g := &live.Guard{Policy: policy(t, map[string]governor.Action{
 		"personal.email": governor.Redact, "personal.payment-card": governor.Redact,
@@ -168,7 +168,7 @@ func TestArgumentsStayJSON(t *testing.T) {
 		{`{"to":"jo\u0065\u0040example.com!"}`, `{"to":"[EMAIL]!"}`},
 		{`{"to":"a\njoe@example.com\n\ud83d\ude00"}`, `{"to":"a\n[EMAIL]\n\ud83d\ude00"}`},
 		{`{"to":"\"joe@example.com\""}`, `{"to":"\"[EMAIL]\""}`},
-		{ // a private key without an end continues across quotes and commas
+		{ // if a private key has no end, the finding continues across quotes and commas
 			`{"k":"-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQ","n":[12,true],"s":""}`,
 			`{"k":"[PRIVATE_KEY]","[PRIVATE_KEY]":["[PRIVATE_KEY]","[PRIVATE_KEY]"],"[PRIVATE_KEY]":""}`,
 		},
@@ -185,7 +185,8 @@ func TestArgumentsStayJSON(t *testing.T) {
 	}
 }
 
-// TestBlockMidWord: a blocking finding ends the response before it, and no part of the finding is sent.
+// TestBlockMidWord: a blocking finding ends the response. The text before the finding is sent, but no part of the
+// finding is.
 func TestBlockMidWord(t *testing.T) {
 	for name, g := range map[string]*live.Guard{
 		"block": {Policy: policy(t, map[string]governor.Action{"personal.email": governor.Block})},
@@ -256,7 +257,7 @@ func TestParallelToolCalls(t *testing.T) {
 			t.Errorf("%s: stored %+v", form.Name, parts)
 		}
 		if form.Dialect != chat.OpenAI {
-			continue // late pieces are sent with their block's index, or at the end
+			continue // late pieces are sent with the index of their block, or at the end
 		}
 		if parts = r.Sent.Choices[0].Parts; len(parts) != 3 || parts[1].Args != `{"to":"[EMAIL]","cc":"me@example.org"}` || parts[2].Args != `{"to":"me@example.org","cc":"[EMAIL]"}` {
 			t.Errorf("%s: sent %+v", form.Name, parts)
@@ -264,7 +265,7 @@ func TestParallelToolCalls(t *testing.T) {
 	}
 }
 
-// TestPartsInOrder: the end of each part is sent before the next begins.
+// TestPartsInOrder: the end of each part is sent before the next part begins.
 func TestPartsInOrder(t *testing.T) {
 	g := &live.Guard{Policy: policy(t, map[string]governor.Action{"personal.email": governor.Redact})}
 	deltas := append([]chat.Delta{
@@ -287,8 +288,7 @@ func TestPartsInOrder(t *testing.T) {
 	}
 }
 
-// TestSignedThinking: in signed thinking, a finding is blocked instead of redacted, and placeholders are not
-// replaced.
+// TestSignedThinking: in signed thinking, a finding is blocked and not redacted. Placeholders are not replaced.
 func TestSignedThinking(t *testing.T) {
 	deltas := func(thought string) []chat.Delta {
 		return append([]chat.Delta{

@@ -7,7 +7,8 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// Places distinguish the channels of a choice in OpenAI's chunks. Tool calls use their index as the place.
+// Places of channels in OpenAI's chunks. A place distinguishes the channels of a choice. The place of a tool call is
+// its index.
 const (
 	placeContent   = iota
 	placeReasoning // "reasoning", which may repeat the text of "reasoning_content"
@@ -17,7 +18,7 @@ const (
 	placeCustom    = 1 << 32
 )
 
-// choice is a choice of a chunk, with the positions of its fields.
+// choice is a choice in a chunk, with the positions of its fields.
 type choice struct {
 	index                          uint64
 	delta, message, text, logProbs span
@@ -32,7 +33,7 @@ func (p *passed) openAI() {
 			top.at = valueEnd(p.data, top.at)
 			continue
 		}
-		// The elements are walked only once: finding their ends first would take a second pass.
+		// Each element is walked only once. To find its end first would take a second pass.
 		for top.at = blank(p.data, top.at+1); p.data[top.at] != ']'; top.at = blank(p.data, top.at) {
 			if p.data[top.at] == '{' {
 				top.at = p.openAIChoice(top.at)
@@ -82,7 +83,7 @@ func (p *passed) openAIChoice(at int) (end int) {
 	return members.at + 1
 }
 
-// openAIDelta checks the texts of a delta. It returns true if all of them were sent unchanged.
+// openAIDelta checks the texts of a delta. If all of them were sent unchanged, it returns true.
 func (p *passed) openAIDelta(c *choice, v span) (exact bool) {
 	exact = true
 	members := enter(p.data, v, '{')
@@ -122,7 +123,7 @@ func (p *passed) openAIDelta(c *choice, v span) (exact bool) {
 	return exact
 }
 
-// choicePiece checks a piece of a choice's text. The choice's texts of other kinds end where the piece begins.
+// choicePiece checks a piece of a choice's text. The piece ends the choice's texts of other kinds.
 func (p *passed) choicePiece(c *choice, kind chat.DeltaKind, place uint64, v span) bool {
 	inside, ok := isString(p.data, v)
 	if !ok || inside.from == inside.to {
@@ -213,8 +214,8 @@ func (p *passed) toolPieces(c *choice, place uint64, v span) {
 	}
 }
 
-// openAIMessage checks the complete message that some providers send with every chunk. Until the end, that message
-// would contain text that is held back, so its texts are emptied.
+// openAIMessage handles the complete message that some providers send with every chunk. Before the end of the stream,
+// that message would contain text that is held back, so openAIMessage empties its texts.
 func (p *passed) openAIMessage(c *choice) {
 	p.met++
 	members := enter(p.data, c.message, '{')
@@ -235,7 +236,7 @@ func (p *passed) openAIMessage(c *choice) {
 	}
 }
 
-// waits reports whether a choice's texts are held back.
+// waits reports whether any text of a choice is held back.
 func (s *Stream) waits(choice uint64) bool {
 	for i := range s.channels {
 		if c := &s.channels[i]; c.choice == choice && c.kind != chat.DeltaArgs && c.waits() {
@@ -245,10 +246,10 @@ func (s *Stream) waits(choice uint64) bool {
 	return false
 }
 
-// maxHead limits the size of the fields that a tail event repeats from its chunk.
+// maxHead limits the size, in bytes, of the fields that a tail event copies from its chunk.
 const maxHead = 1024
 
-// openAITail returns a chunk with the rest of a text, and with the fields that all chunks share.
+// openAITail returns a chunk with the rest of a text. The chunk also has the fields that are the same in all chunks.
 func (p *passed) openAITail(c *channel, tail []byte) []byte {
 	b := jsontext.Builder{B: append(make([]byte, 0, 256+len(tail)), '{')}
 	top := enter(p.data, root(p.data), '{')
@@ -287,7 +288,7 @@ func (p *passed) openAITail(c *channel, tail []byte) []byte {
 	return b.B
 }
 
-// openAIDelta writes the field of a delta that contains the channel's text.
+// openAIDelta writes the field of a delta for the channel's text.
 func openAIDelta(b *jsontext.Builder, c *channel, tail jsontext.Escaped) {
 	call := func(place uint64, kind, member string) {
 		b.B = append(b.B, `"tool_calls":[{"index":`+strconv.FormatUint(place, 10)+`,"`+kind+`":{"`+member+`":"`+string(tail)+`"}}]`...)

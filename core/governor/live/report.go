@@ -11,13 +11,13 @@ import (
 	"github.com/postern-ai/postern/core/hmac"
 )
 
-// Report describes a rule's findings in a stream: how many there are, and the first one.
+// Report describes the findings of a rule in a stream: their number, and the first finding.
 type Report struct {
 	Rule       governor.ID
 	Count      uint64
 	Path       string // such as "choices[0].message.content"
 	Start, End uint64 // UTF-8 offsets in the decoded text
-	Digest     []byte // HMAC-SHA-256 of the match, keyed with Guard.Key; nil without a key
+	Digest     []byte // HMAC-SHA-256 of the match, keyed with Guard.Key; nil if there is no key
 	Excerpt    string // last two characters of the match; only for personal data
 }
 
@@ -33,18 +33,17 @@ func reportFields(f *abi.Fields, r *Report) {
 	f.String(&r.Excerpt)
 }
 
-// count adds a finding to the tally and the reports, and blocks the response if the policy requires it.
+// count adds a finding to the tally and the reports. If the policy requires it, count blocks the response.
 func (s *Stream) count(g *Guard, c *channel, f governor.Finding, match []byte) {
 	s.found(f.Rule)
 	one := [1]governor.Finding{f}
 	s.Tally.Add(g.Policy, governor.Output, one[:])
-	s.Tally.Listed = s.Tally.Listed[:0] // Reports has the same data and takes less space
+	s.Tally.Listed = s.Tally.Listed[:0] // Reports has the same data and is smaller
 	s.report(g, c, f, match)
 	redacts := g.action(f.Rule) == governor.Redact
 	s.blocked = s.blocked || s.Tally.Decide(g.Policy) == governor.Rejected || redacts && c.signed
 }
 
-// report adds a finding to the reports.
 func (s *Stream) report(g *Guard, c *channel, f governor.Finding, match []byte) {
 	for i := range s.Reports {
 		if r := &s.Reports[i]; r.Rule == f.Rule {
@@ -67,7 +66,7 @@ func (s *Stream) report(g *Guard, c *channel, f governor.Finding, match []byte) 
 	s.Reports = append(s.Reports, r)
 }
 
-// found records that a rule has a finding. It returns false if the rule already had one.
+// found records that a rule has a finding. If the rule already had one, found returns false.
 func (s *Stream) found(rule governor.ID) bool {
 	if slices.Contains(s.seen, uint64(rule)) {
 		return false
@@ -76,7 +75,7 @@ func (s *Stream) found(rule governor.ID) bool {
 	return true
 }
 
-// measure counts the characters of decided text, and adds a finding if there are more than the settings allow.
+// measure counts the characters of decided text. If there are more than the settings allow, it adds a finding.
 func (s *Stream) measure(g *Guard, c *channel, text []byte) {
 	s.characters += governor.Characters(text)
 	f, long := g.Policy.TooLong(governor.Output, s.characters)
@@ -85,7 +84,6 @@ func (s *Stream) measure(g *Guard, c *channel, text []byte) {
 	}
 }
 
-// lastTwo returns the last two characters of a text.
 func lastTwo(text []byte) string {
 	n := len(text)
 	for range 2 {
@@ -95,7 +93,7 @@ func lastTwo(text []byte) string {
 	return string(text[n:])
 }
 
-// path returns the path of a channel's text, as package inspect does for a translated response.
+// path returns the path of a channel's text. The path is the same as in package inspect for a translated response.
 func (c *channel) path() string {
 	path := "choices[" + strconv.FormatUint(c.choice, 10) + "]."
 	switch c.kind {

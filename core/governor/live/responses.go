@@ -9,8 +9,8 @@ import (
 	"github.com/postern-ai/postern/core/sse"
 )
 
-// streamed is a kind of text that the Responses API streams. The event NAME.delta contains a piece of it. The event
-// NAME.done contains the full text in the field that done names.
+// streamed is a kind of text that the Responses API streams. The event NAME.delta contains a piece of the text. The
+// event NAME.done contains the full text, in the field that done names.
 type streamed struct {
 	name string
 	kind chat.DeltaKind
@@ -34,7 +34,8 @@ var streamedTexts = [...]streamed{
 
 const functionArguments = 4 // index in streamedTexts
 
-// A channel's place consists of its index in streamedTexts, the item's index, and the index within the item.
+// A channel's place combines three indexes: the index in streamedTexts, the item's index, and the index within the
+// item.
 const (
 	itemShift = 21
 	textShift = 2 * itemShift
@@ -99,7 +100,6 @@ func (p *passed) typeOf(r *response) {
 	}
 }
 
-// set stores a field of the event.
 func (r *response) set(name string, v span, data []byte) {
 	switch name {
 	case "output_index":
@@ -129,7 +129,7 @@ func (r *response) set(name string, v span, data []byte) {
 	}
 }
 
-// maxItemID limits the length of the item ID that a tail event repeats.
+// maxItemID limits the length, in bytes, of the item ID that a tail event contains.
 const maxItemID = 128
 
 // responsesDelta checks a piece of a text.
@@ -144,14 +144,14 @@ func (p *passed) responsesDelta(r *response) {
 	}
 }
 
-// dropLogProbs empties a list of log probabilities, because they repeat the text.
+// dropLogProbs empties a list of log probabilities, because its tokens repeat the text.
 func (p *passed) dropLogProbs(v span) {
 	if v.to-v.from > len("[]") && p.data[v.from] == '[' {
 		p.edit(v, []byte("[]"))
 	}
 }
 
-// responsesDone ends a text and checks the full text that the event repeats.
+// responsesDone ends a text. The event repeats the full text, so responsesDone checks it too.
 func (p *passed) responsesDone(r *response) {
 	t := &streamedTexts[r.text]
 	want := place(r.text, r.output, r.sub)
@@ -168,7 +168,7 @@ func formOf(kind chat.DeltaKind) form {
 	return plain
 }
 
-// responsesOther checks the events that start or repeat parts, items and the response.
+// responsesOther checks an event that starts or repeats a part, an item or the response.
 func (p *passed) responsesOther(r *response) {
 	switch r.kind {
 	case "response.output_item.added":
@@ -193,8 +193,8 @@ func (p *passed) responsesOther(r *response) {
 	}
 }
 
-// itemAdded starts an item. If the item is a call that already contains arguments, more pieces of them may follow.
-// All other fields are complete.
+// itemAdded starts an item. If the item is a call that already contains arguments, more pieces of the arguments may
+// follow. All other fields are complete.
 func (p *passed) itemAdded(r *response) {
 	members := enter(p.data, r.item, '{')
 	for name, v, ok := members.member(); ok; name, v, ok = members.member() {
@@ -228,7 +228,6 @@ func (p *passed) part(v span) {
 	}
 }
 
-// parts checks a list of parts.
 func (p *passed) parts(v span) {
 	list := enter(p.data, v, '[')
 	for one, ok := list.element(); ok; one, ok = list.element() {
@@ -245,7 +244,7 @@ func (p *passed) itemWhole(v span) {
 }
 
 // itemMember checks a field of an item. All strings are texts, except identifiers and media. The arguments of
-// tool_search are an object. The arguments of a function are a string that contains JSON.
+// tool_search are an object. The arguments of a function call are a string that contains JSON.
 func (p *passed) itemMember(name string, v span) {
 	switch name {
 	case "content", "summary":
@@ -259,13 +258,13 @@ func (p *passed) itemMember(name string, v span) {
 		default:
 			p.whole(&channel{kind: chat.DeltaText}, v, plain)
 		}
-	default: // including items of unknown types
+	default: // also in items of unknown types
 		p.strings(&channel{kind: chat.DeltaText}, v, name)
 	}
 }
 
-// body checks the response that an event repeats. The instructions and tools come from the request, so only their
-// placeholders are restored.
+// body checks the response that an event repeats. The instructions and tools come from the request, so body only
+// restores their placeholders.
 func (p *passed) body(v span) {
 	members := enter(p.data, v, '{')
 	for name, v, ok := members.member(); ok; name, v, ok = members.member() {
@@ -294,7 +293,7 @@ func (p *passed) restoreOnly(v span) {
 	}
 }
 
-// renumber adjusts "sequence_number" for the inserted events, so the numbers have no gaps.
+// renumber corrects "sequence_number" if events were inserted, so the numbers have no gaps.
 func (p *passed) renumber(r *response) {
 	digits := r.sequence.to - r.sequence.from
 	n := uint64(0)
@@ -311,7 +310,7 @@ func (p *passed) renumber(r *response) {
 	}
 }
 
-// number gives the inserted events their numbers. n is the provider's number for the event that comes after them.
+// number gives the inserted events their numbers. n is the number that the provider gave to the event after them.
 func (p *passed) number(n uint64) {
 	s := p.stream
 	for i := range p.before {
@@ -320,7 +319,8 @@ func (p *passed) number(n uint64) {
 	}
 }
 
-// responsesTail returns a delta with the rest of a text. renumber adds its number and closing bracket.
+// responsesTail returns a delta event with the rest of a text. Its number and closing bracket are missing: number
+// adds both.
 func (p *passed) responsesTail(c *channel, tail []byte) sse.Event {
 	t := &streamedTexts[c.place>>textShift]
 	b := jsontext.Builder{B: append(make([]byte, 0, 256+len(tail)), '{')}

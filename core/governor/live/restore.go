@@ -8,7 +8,7 @@ import (
 )
 
 // restore replaces the caller's placeholders in decided text with their values. lex is the position before the text.
-// An unfinished placeholder at the end is held back unless the text is final.
+// If the text is not final, an unfinished placeholder at the end is held back.
 func (c *channel) restore(g *Guard, text []byte, lex lexer, final bool) []byte {
 	if len(c.tail) == 0 && bytes.IndexByte(text, '[') < 0 {
 		return text
@@ -30,7 +30,7 @@ func (c *channel) restore(g *Guard, text []byte, lex lexer, final bool) []byte {
 	return out
 }
 
-// restore replaces the placeholders in an escaped text with their values. A value outside a string becomes a string.
+// restore replaces the placeholders in an escaped text with their values. Outside strings, a value becomes a string.
 func restore(r *governor.Redactor, text []byte, f form, lex lexer) (out []byte, changed bool) {
 	w := walker{raw: text, form: f, final: true, lex: lex}
 	done := 0
@@ -81,7 +81,7 @@ func (w *walker) stringAt(at int) bool {
 	return w.lex.inString
 }
 
-// placeholderEnd returns the end of a possible placeholder at an index, or 0 if there is none.
+// placeholderEnd returns the end of a possible placeholder at an index. If there is none, it returns 0.
 func placeholderEnd(text []byte, at int) int {
 	for i := at + 1; i < len(text) && i < at+governor.MaxPlaceholder; i++ {
 		switch b := text[i]; {
@@ -94,7 +94,7 @@ func placeholderEnd(text []byte, at int) int {
 	return 0
 }
 
-// escapeFor escapes a value for a text of the form f. If bare is set, the value also gets quotes.
+// escapeFor escapes a value for a text of the form f. If bare is set, escapeFor puts the value in quotes.
 func escapeFor(f form, value string, bare bool) jsontext.Escaped {
 	escaped := jsontext.Escape(value)
 	if f == plain {

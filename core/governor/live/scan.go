@@ -4,12 +4,13 @@ import (
 	"github.com/postern-ai/postern/core/governor"
 )
 
-// longKey is the length from which the start of a private key is decided before its end arrives. Common keys are
-// shorter, so their fingerprints cover the complete key.
+// longKey is a length in bytes. If a private key is at least that long, its start is decided before its end arrives.
+// Common keys are shorter, so their fingerprints cover the complete key.
 const longKey = 4096
 
-// scan searches the text, whose first byte has the offset base, and counts the findings. It returns the length of the
-// decided text: the text before a blocking finding, or otherwise all text that later bytes cannot change.
+// scan searches the text and counts the findings. The text's first byte has the offset base. If a finding blocks the
+// response, scan returns the length of the text before that finding. Otherwise, it returns the length of the text
+// that later bytes cannot change.
 func (s *Stream) scan(g *Guard, c *channel, text []byte, base int, final bool) (cut int, found []governor.Finding) {
 	cut = min(int(c.skip), len(text))
 	from := cut
@@ -44,7 +45,8 @@ func (s *Stream) scan(g *Guard, c *channel, text []byte, base int, final bool) (
 	return cut, found
 }
 
-// inKey decides part of a private key, from the index cut on. The key's finding has already been counted.
+// inKey decides the next part of a private key, from the index cut on. The key is a finding that has already been
+// counted.
 func (s *Stream) inKey(c *channel, text []byte, cut, base int, final bool, found []governor.Finding) (int, []governor.Finding) {
 	n, ended := c.scanner.SkipKey(text[cut:], int(c.key), final)
 	if c.key -= uint64(n); ended {

@@ -7,18 +7,18 @@ import (
 
 // Bounds of a stream's state.
 const (
-	// MaxChannels limits how many texts of a response can be open at the same time: a text and a call for each of 128
-	// choices.
+	// MaxChannels limits how many texts of a response can be open at the same time. It is enough for a text and a
+	// call for each of 128 choices.
 	MaxChannels = 256
-	// MaxHeld limits the text that all channels hold back, in bytes of its escaped form. This is enough for two of
-	// the longest JSON Web Tokens, or for a larger number of other secrets.
+	// MaxHeld limits the text that all channels together hold back, in bytes of its escaped form. It is enough for
+	// two of the longest JSON Web Tokens, or for more secrets of other kinds.
 	MaxHeld = 20 << 10
-	// MaxReports limits the number of reported rules.
+	// MaxReports limits the number of rules with a report.
 	MaxReports = 16
 )
 
 // Stream is the check of one streamed response. It is part of the exchange's state between steps. It usually needs
-// less than 200 bytes, plus about 50 for each choice. While a long secret is unfinished, it needs more: usually less
+// less than 200 bytes, plus about 50 for each choice. While a long secret is unfinished, Stream usually needs less
 // than 4 KB, and at most MaxHeld. The zero value is the state before the first delta.
 type Stream struct {
 	Tally   governor.Tally
@@ -33,11 +33,11 @@ type Stream struct {
 	frame      frame // frame of the last event; kept only within a step
 }
 
-// Blocked reports whether a finding has ended the response. After that, only the error may be sent.
+// Blocked reports whether a finding has ended the response. If so, only the error may be sent.
 func (s *Stream) Blocked() bool { return s.blocked }
 
-// Failed reports whether the stream cannot be checked, because it has too many open texts or too much held-back text.
-// The provider's response then counts as malformed.
+// Failed reports whether the stream cannot be checked. The reason is that it has too many open texts or too much
+// held-back text. The provider's response then counts as malformed.
 func (s *Stream) Failed() bool { return s.failed }
 
 // ended reports whether nothing more may be sent.
@@ -57,8 +57,8 @@ func (s *Stream) Fields(f *abi.Fields) {
 	}
 }
 
-// open returns the channel of a text, and creates the channel if needed. It returns nil if there are too many
-// channels.
+// open returns the channel of a text. If there is no channel yet, open creates it. If there are too many channels,
+// open returns nil.
 func (s *Stream) open(want *channel) *channel {
 	free := -1
 	for i := range s.channels {
@@ -82,7 +82,6 @@ func (s *Stream) open(want *channel) *channel {
 	return &s.channels[len(s.channels)-1]
 }
 
-// close removes a channel.
 func (s *Stream) close(c *channel) {
 	for i := range s.channels {
 		if c == &s.channels[i] {

@@ -14,15 +14,15 @@ const (
 	document              // JSON text
 )
 
-// lexer is the position in JSON text, which determines the class of the next character.
+// lexer is the position in JSON text. It determines the class of the next character.
 type lexer struct {
 	depth    uint64 // open brackets
 	inString bool
-	drop     bool // drop the rest of a redacted number or literal outside strings
+	drop     bool // the rest of a redacted number or literal outside strings is dropped
 	ended    bool // the last character has ended the outermost value
 }
 
-// class is the class of a character in JSON text. Every character of a plain text is content.
+// class is the class of a character in JSON text. In plain text, every character is content.
 type class uint8
 
 const (
@@ -31,7 +31,7 @@ const (
 	scalar                 // a number, true, false or null
 )
 
-// walker reads an escaped text character by character. If an escape is cut off at the end of a piece, it is left for
+// walker reads an escaped text character by character. If a piece ends inside an escape, walker leaves the escape for
 // the next piece, unless the text is final.
 type walker struct {
 	raw   []byte
@@ -45,7 +45,7 @@ type walker struct {
 	size  int // length of the last character in UTF-8
 }
 
-// next reads a character. It returns false at the end, and at an unfinished escape.
+// next reads a character. At the end and at an unfinished escape, it returns false.
 func (w *walker) next() bool {
 	r, end := w.unit(w.at)
 	if end == 0 {
@@ -61,7 +61,7 @@ func (w *walker) next() bool {
 	return true
 }
 
-// json reads the character of JSON text that begins with the unit r and ends at end.
+// json reads a character of JSON text. The character begins with the unit r and ends at end.
 func (w *walker) json(r rune, end int) (rune, int) {
 	w.lex.ended = false
 	switch {
@@ -98,7 +98,7 @@ func isScalar(r rune) bool {
 	return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '-' || r == '+' || r == '.'
 }
 
-// escape reads an escape of a JSON string inside the text. end is the index after its backslash.
+// escape reads an escape of a JSON string inside the text. end is the index after the backslash.
 func (w *walker) escape(end int) (rune, int) {
 	r, after := w.unit(end)
 	if after == 0 {
@@ -124,7 +124,8 @@ func (w *walker) escape(end int) (rune, int) {
 	return r, after
 }
 
-// unicode reads the digits of a \u escape inside the text, and the low surrogate after a high one.
+// unicode reads the digits of a \u escape inside the text. If they are a high surrogate, it also reads the low
+// surrogate after it.
 func (w *walker) unicode(at int) (rune, int) {
 	r, end, more := w.digits(at)
 	if more {
@@ -154,7 +155,7 @@ func (w *walker) unicode(at int) (rune, int) {
 	return 0x10000 + (r-0xD800)<<10 + (low - 0xDC00), after
 }
 
-// digits reads up to four hexadecimal digits. more is set if some have not arrived yet.
+// digits reads up to four hexadecimal digits. If some have not arrived yet, more is set.
 func (w *walker) digits(at int) (r rune, end int, more bool) {
 	for range 4 {
 		c, after := w.unit(at)
@@ -170,8 +171,8 @@ func (w *walker) digits(at int) (r rune, end int, more bool) {
 	return r, at, false
 }
 
-// unit reads one character of the JSON string that contains the text. end is 0 if the character has not fully
-// arrived.
+// unit reads one character of the JSON string that contains the text. If the character has not fully arrived, end is
+// 0.
 func (w *walker) unit(at int) (r rune, end int) {
 	if at >= len(w.raw) {
 		return 0, 0
@@ -204,7 +205,8 @@ func (w *walker) unit(at int) (r rune, end int) {
 	return rune(c), at + 2
 }
 
-// cut returns the result for an escape that is cut off at the end of the piece.
+// cut returns the result for an escape without its end. If the text is final, that is U+FFFD for the rest of the
+// text. Otherwise, nothing is read yet.
 func (w *walker) cut(at int) (rune, int) {
 	if w.final {
 		return utf8.RuneError, len(w.raw)
@@ -212,7 +214,7 @@ func (w *walker) cut(at int) (rune, int) {
 	return 0, 0
 }
 
-// surrogates reads a \u escape and, for a high surrogate, the second escape of the pair.
+// surrogates reads a \u escape. If it is a high surrogate, surrogates also reads the second escape of the pair.
 func (w *walker) surrogates(at int) (rune, int) {
 	r, ok := hex4(w.raw[at+2:])
 	if !ok {
@@ -236,7 +238,7 @@ func (w *walker) surrogates(at int) (rune, int) {
 
 func isHigh(r rune) bool { return r >= 0xD800 && r < 0xDC00 }
 
-// valid returns r, or U+FFFD for a lone surrogate.
+// valid returns r. If r is a lone surrogate, valid returns U+FFFD.
 func valid(r rune) rune {
 	if r >= 0xD800 && r < 0xE000 {
 		return utf8.RuneError
@@ -270,8 +272,8 @@ func hex4(b []byte) (r rune, ok bool) {
 	return r, true
 }
 
-// decode returns the decoded form of raw, without an unfinished escape at its end. The text shares memory with raw if
-// raw has no escapes. lex is the position before raw, and after is the position after it.
+// decode returns the decoded form of raw. It leaves out an unfinished escape at the end of raw. If raw has no
+// escapes, the result shares memory with raw. lex is the position before raw, and after is the position after it.
 func decode(raw []byte, f form, lex lexer, final bool) (text []byte, after lexer) {
 	if f == plain && bytes.IndexByte(raw, '\\') < 0 {
 		return raw, lex

@@ -8,8 +8,8 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// whole checks a complete text in an event: the string at a position, or a JSON document. It returns true if the text
-// is unchanged.
+// whole checks a complete text in an event: the string at a position, or a JSON document. If the text is unchanged,
+// it returns true.
 func (p *passed) whole(c *channel, v span, f form) (exact bool) {
 	p.met++
 	inside := v
@@ -50,8 +50,8 @@ func (s *Stream) whole(g *Guard, c *channel, raw []byte, f form) (send, store []
 	return send, store
 }
 
-// again counts a finding in a text that may repeat others. The finding is counted only if its rule has no finding
-// yet.
+// again counts a finding in a text that may repeat others. If the finding's rule already has a finding, again does
+// not count it.
 func (s *Stream) again(g *Guard, c *channel, f governor.Finding, match []byte) {
 	if !slices.Contains(s.seen, uint64(f.Rule)) {
 		s.count(g, c, f, match)
@@ -61,15 +61,15 @@ func (s *Stream) again(g *Guard, c *channel, f governor.Finding, match []byte) {
 	s.blocked = s.blocked || redacts && c.signed
 }
 
-// loose checks a delta whose text is not in a known place of the event, such as the arguments {} of a tool call
-// without arguments. The delta is for the cache.
+// loose checks a delta for the cache. Its text is not in a known place of the event. An example is the arguments {}
+// of a tool call without arguments.
 func (p *passed) loose(d *chat.Delta) {
 	c := channel{kind: d.Kind, choice: d.Choice, index: d.Index}
 	_, store := p.stream.whole(p.guard, &c, []byte(d.Text), c.form())
 	d.Text = jsontext.Escaped(store)
 }
 
-// identifiers lists fields whose strings do not come from the model and must not change.
+// identifiers lists fields whose strings must not change, because they do not come from the model.
 var identifiers = [...]string{
 	"type", "id", "url", "file_id", "container_id", "tool_use_id", "encrypted_content", "encrypted_index", "encrypted_stdout",
 	"data", "media_type", "signature", "status", "page_age", "error_code", "file_name", "filename",

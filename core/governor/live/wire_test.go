@@ -12,7 +12,8 @@ import (
 	"github.com/postern-ai/postern/test/livestream"
 )
 
-// through sends a provider's stream, with one event per line, and returns the data of the caller's events.
+// through sends a provider's stream to the checks and returns the data of the caller's events. The stream has one
+// event per line.
 func through(t *testing.T, d chat.Dialect, g *live.Guard, lines ...string) ([]string, *livestream.Result) {
 	t.Helper()
 	var stream strings.Builder
@@ -49,8 +50,8 @@ func emails(t *testing.T) *live.Guard {
 	return &live.Guard{Policy: policy(t, map[string]governor.Action{"personal.email": governor.Redact}), Redactor: redactor(t, "me@example.org")}
 }
 
-// TestOpenAIEvents: everything except the texts stays the same, byte for byte, and the end of a text is sent before
-// the finish reason.
+// TestOpenAIEvents: everything except the texts stays the same, byte for byte. The end of a text is sent before the
+// finish reason.
 func TestOpenAIEvents(t *testing.T) {
 	got, _ := through(t, chat.OpenAI, emails(t),
 		`{"id":"c1", "created":7,"model":"m","choices":[{"delta":{"role":"assistant","content":""},"index":0,"extra":{"a":[1.50,"\u00e9"]}}],"obfuscation":"xY"}`,
@@ -69,8 +70,9 @@ func TestOpenAIEvents(t *testing.T) {
 	})
 }
 
-// TestSameFrames: an event that differs from the one before only in its text is checked like any other, even if the
-// text seems to end elsewhere. Package livestream compares the result with that of the same event in a separate step.
+// TestSameFrames: if an event differs from the event before only in its text, it is checked like any other event.
+// This is true even if the text seems to end elsewhere. A test of package livestream sends the same event in a
+// separate step and compares the results.
 func TestSameFrames(t *testing.T) {
 	const head, tail = `{"id":"c","choices":[{"index":0,"delta":{"content":"`, `"}}]}`
 	middles := []string{
@@ -135,8 +137,8 @@ func TestOpenAIOtherTexts(t *testing.T) {
 	}
 }
 
-// TestResponsesEvents: whatever repeats the text is rewritten in the same way and not counted again. The events'
-// numbers stay in order.
+// TestResponsesEvents: a repeated text is rewritten in the same way each time, but counted once. The events' numbers
+// stay in order.
 func TestResponsesEvents(t *testing.T) {
 	got, r := through(t, chat.Responses, emails(t),
 		`{"type":"response.created","sequence_number":0,"response":{"id":"r","instructions":"write to [EMAIL_1]","output":[]}}`,
@@ -220,7 +222,7 @@ func TestCallsOfShellAndPatch(t *testing.T) {
 	}
 }
 
-// TestItemsBeginWithTexts: the event that begins an item is checked like the one that ends it.
+// TestItemsBeginWithTexts: the event at the start of an item is checked like the event at its end.
 func TestItemsBeginWithTexts(t *testing.T) {
 	for _, item := range []string{
 		`{"type":"custom_tool_call","name":"f","input":"TEXT"}`,
@@ -247,7 +249,7 @@ func TestItemsBeginWithTexts(t *testing.T) {
 	}
 }
 
-// TestResponsesWithoutDeltas: a text that only arrives complete is checked and counted.
+// TestResponsesWithoutDeltas: if a text arrives only in complete form, it is checked and counted.
 func TestResponsesWithoutDeltas(t *testing.T) {
 	g := &live.Guard{Policy: policy(t, map[string]governor.Action{"personal.email": governor.Block})}
 	_, r := through(t, chat.Responses, g,
@@ -299,7 +301,7 @@ func TestAnthropicEvents(t *testing.T) {
 	})
 }
 
-// TestEveryKindOfEnd: the rest of a text is sent before each kind of end, in an event of the dialect.
+// TestEveryKindOfEnd: before each kind of end, the rest of a text is sent. Its event has the dialect's form.
 func TestEveryKindOfEnd(t *testing.T) {
 	chunk := func(rest string) string { return `{"id":"c","choices":[{"index":0,` + rest + `}]}` }
 	for name, c := range map[string]struct {
@@ -341,7 +343,7 @@ func TestEveryKindOfEnd(t *testing.T) {
 	}
 }
 
-// TestLists: a project's keywords are found in every form, however they are cut.
+// TestLists: a project's keywords are found in every form of the text and for every cut.
 func TestLists(t *testing.T) {
 	settings := governor.NewSettings()
 	settings.Lists = []governor.KeywordList{{Name: "codenames", Output: governor.Redact, Words: []string{"project bluebird", "naïve", "blue"}}}
@@ -359,8 +361,8 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// TestToolWithoutArguments: the cache gets an empty object as the arguments, although Anthropic's stream has no piece
-// of it.
+// TestToolWithoutArguments: Anthropic's stream has no piece for the arguments of such a call. The cache still gets an
+// empty object as the arguments.
 func TestToolWithoutArguments(t *testing.T) {
 	_, r := through(t, chat.Anthropic, emails(t),
 		`{"type":"message_start","message":{"id":"m"}}`, `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"f","input":{}}}`,
@@ -372,7 +374,7 @@ func TestToolWithoutArguments(t *testing.T) {
 	}
 }
 
-// TestLongRepetition: an event that repeats a text of 500 KB full of findings is rewritten.
+// TestLongRepetition: an event that repeats a text of 500 KB with many findings is rewritten.
 func TestLongRepetition(t *testing.T) {
 	g := emails(t)
 	text := strings.Repeat("joe@example.com [EMAIL_1]\\n", 20_000)
