@@ -356,8 +356,8 @@ func gbDriver(t []byte) bool {
 	return isMonthDay(month%50, two(t[8:])) && month < 63
 }
 
-// mxDate accepts old taxpayer numbers. Their check characters differ from those that mxRFC computes, so they need a
-// word nearby.
+// mxDate accepts old taxpayer numbers. Their check characters differ from the result of mxRFC, so they need a word
+// nearby.
 func mxDate(t []byte) bool { return isDate(t[4:]) }
 
 // mxRFC checks the taxpayer number of a person in Mexico: letters of the name, date of birth, two characters that

@@ -1,6 +1,6 @@
-// Package governor finds secrets, personal data and injection attempts in text, decides on a request according to its
-// findings, and redacts findings. It is pure: text in, findings out. Its running time is linear in the length of the
-// text.
+// Package governor finds secrets, personal data and injection attempts in text. It decides on a request according to
+// its findings, and redacts findings. The package is pure: text in, findings out. Its running time is linear in the
+// length of the text.
 package governor
 
 // Category is a group of rules.
@@ -9,7 +9,7 @@ type Category uint8
 const (
 	Secret        Category = iota // credentials: tokens, keys, passwords
 	Personal                      // data about a person: identifiers, contact data, payment data
-	Injection                     // heuristics for prompt injection: they flag, but prove nothing
+	Injection                     // heuristics for prompt injection; a finding proves nothing
 	Keyword                       // words in the operator's lists
 	CustomPattern                 // matches of the operator's regular expressions
 	Length                        // more characters than the operator allows
@@ -24,7 +24,7 @@ func (c Category) String() string {
 	return [...]string{"secret", "personal", "injection", "keyword", "pattern", "length", "schema", "unchecked", "classifier"}[c]
 }
 
-// Severity is the weight of a finding in the risk score.
+// Severity says how much a finding adds to the risk score.
 type Severity uint8
 
 const (
@@ -39,8 +39,8 @@ func (s Severity) String() string {
 	return [...]string{"low", "medium", "high", "critical"}[s]
 }
 
-// ID is the index of a rule in the table of this build. IDs from len(Table()) on belong first to the settings'
-// keyword lists and then to the settings' patterns. Stored data and the API use names.
+// ID is the index of a rule in the table of this build. The IDs from len(Table()) on belong to the settings: first
+// the keyword lists, then the patterns. Stored data and the API use names instead of IDs.
 type ID uint16
 
 // MaxRules is greater than every ID.
@@ -55,13 +55,13 @@ type Rule struct {
 	MaxLength int
 }
 
-// Finding says where in the text a rule found something. It never contains the text itself.
+// Finding says which rule found something, and where in the text. It never contains the text itself.
 type Finding struct {
 	Rule       ID
 	Start, End int // byte offsets in the whole text; End is exclusive
 }
 
-// Rules whose findings have no place in a text. Code outside the scanner adds these findings.
+// Rules whose findings have no place in a text. The scanner does not add these findings; other code does.
 const (
 	RuleLengthInput  ID = iota // a request's texts have more than Settings.MaxInput characters
 	RuleLengthOutput           // a response's texts have more than Settings.MaxOutput characters
@@ -71,7 +71,7 @@ const (
 	otherRules
 )
 
-// Rules with code of their own. The rules of token formats follow in the table: see token.go.
+// Rules with their own code. The rules of token formats come after them in the table: see token.go.
 const (
 	rulePrivateKey = otherRules + iota
 	ruleJWT
@@ -129,7 +129,7 @@ var codeRule = [codeRules]Rule{
 	ruleSmuggle:     {"injection.concealment", Injection, Medium, maxPhrase},
 }
 
-// Table lists every rule. An ID is an index into it. The caller must not change it.
+// Table lists every rule. A rule's ID is its index in the list. The caller must not change the list.
 func Table() []Rule { return table[:] }
 
 // Lookup returns the ID of the rule with the given name.

@@ -2,7 +2,7 @@ package governor
 
 // Bounds of the scan, in bytes.
 const (
-	maxWord       = 1024  // how much of a word is examined; the rest of a longer word is skipped
+	maxWord       = 1024  // maximum number of bytes of a word that are examined; the rest of the word is skipped
 	maxPrivateKey = 16384 // an RSA key of 16,384 bits takes 12.7 KB
 	maxJWT        = 8192
 	maxURLPassword,
@@ -12,51 +12,51 @@ const (
 	maxDate     = 32
 	maxIdentity = 26
 	maxPhrase   = 200
-	// nearBefore and nearAfter are the maximum distances of a word that gives context to the candidate after or
-	// before it.
+	// nearBefore and nearAfter are maximum distances in bytes: of a word before a candidate, and of a word after it.
+	// The word gives context to the candidate.
 	nearBefore = 64
 	nearAfter  = 40
-	// nearCommand is the maximum distance from a program's name to its options.
+	// nearCommand is the maximum distance, in bytes, from a program's name to its options.
 	nearCommand = 512
 )
 
-// Scanner finds findings in one text that arrives in pieces. A new scanner is in the state before the first byte. The
-// results do not depend on how the text is cut.
+// Scanner finds findings in one text, which may arrive in pieces. A new scanner is in the state before the first
+// byte. The results do not depend on how the text is cut.
 //
-// Findings are in order and never overlap. Candidates are tried at each place from left to right. At one place,
-// specific token formats come before other secrets, and secrets before personal data. The first detector that accepts
-// a candidate decides. The scan continues at the finding's end.
+// Findings are in order and never overlap. Candidates are tried at each place from left to right. At each place,
+// specific token formats come first, then other secrets, then personal data. The first detector that accepts a
+// candidate decides. The scan continues at the finding's end.
 type Scanner struct {
 	rules    *Rules
 	base     int // offset in the whole text of the next byte to decide
 	tail     [tailLength]byte
-	wordAt   int  // offset of the next word to look at; later than base only while a keyword may continue
+	wordAt   int  // offset of the next word to look at; it differs from base only while a keyword may continue
 	inLong   bool // inside a word that is longer than maxWord
 	seen     [subjects]int
 	lastSeen int // the latest of seen
 	lastPair int // 1 + the number of the previous word, if it may begin a pair
 	pairEnd  int
 	valueEnd int // offset of the end of the last value after a secret's name
-	nested   int // number of names inside that value whose own value was looked for
+	nested   int // number of names inside that value for which a value was looked for
 	keywords keywordState
 	customAt int               // offset of the next byte at which a match of a pattern may begin
 	settled  *[MaxPatterns]int // for each program, the end of its last exempted match; nil before the first one
 	machine  *machine
 	whole    *wholeMatch // nil before the first use
-	edge     int         // end of the last text that is exempted only from its own rule: words do not cross it
+	edge     int         // end of the last text that is exempted only from its own rule; no word crosses the edge
 	found    []Finding
 	scratch  *scratch
 }
 
-// scratch is memory for candidates, so they allocate nothing. A scanner for a short piece of a stream usually has no
-// candidates and needs no scratch.
+// scratch is memory for candidates, so detectors need not allocate any. A scanner for a short piece of a stream
+// usually has no candidates and needs no scratch.
 type scratch struct {
 	number number
 	phone  phoneNumber
 	text   [24]byte
 	header *[768]byte // the decoded start of a JSON Web Token; nil before the first one
 	ahead  ahead
-	wrong  int // 1 + the offset of a number that does not have the check digits of the identifier named before it, or 0
+	wrong  int // 1 + the offset of the last number with wrong check digits for the identifier named before it; 0 if there is none
 }
 
 // NewScanner returns a scanner for a new text.
@@ -71,10 +71,10 @@ func Scan(text []byte, rules *Rules, found []Finding) []Finding {
 	return s.found
 }
 
-// Next continues the text. window is the text that has not been decided yet: the rest of the last window, then the
-// new bytes. Next appends the findings in the first done bytes of window, which later bytes cannot change. Offsets of
-// findings count from the text's first byte. The next window must begin with the bytes from done on. If final is set,
-// the text ends there and done is len(window).
+// Next scans the next part of the text. window is the text that has not been decided yet: the rest of the last
+// window, then the new bytes. Next decides the first done bytes of window and appends the findings in them. Later
+// bytes cannot change those findings. Offsets of findings count from the text's first byte. The next window must
+// begin with the bytes from done on. If final is set, the text ends with window, and done is len(window).
 func (s *Scanner) Next(window []byte, final bool, found []Finding) (all []Finding, done int) {
 	s.found = found
 	done = s.run(window, final)
@@ -85,7 +85,7 @@ func (s *Scanner) Next(window []byte, final bool, found []Finding) (all []Findin
 // Offset returns the number of bytes decided so far.
 func (s *Scanner) Offset() int { return s.base }
 
-// run decides as much of text as possible and returns how much that is.
+// run decides as much of text as possible. It returns the number of decided bytes.
 func (s *Scanner) run(text []byte, final bool) (done int) {
 	v := view{text: text, tail: s.tail}
 	s.wordAt = s.base + s.words(&v, s.wordAt-s.base, final)
@@ -101,7 +101,7 @@ func (s *Scanner) run(text []byte, final bool) (done int) {
 	return done
 }
 
-// runOwn searches for the operator's keywords and patterns before the next word. It returns the offset up to which
+// runOwn searches for the operator's keywords and patterns before the next word. It returns the offset before which
 // everything is decided.
 func (s *Scanner) runOwn(v *view, final bool) (done int) {
 	done = s.wordAt
@@ -124,8 +124,8 @@ func (s *Scanner) runOwn(v *view, final bool) (done int) {
 	return done
 }
 
-// place inserts matches of keywords and patterns before the last finding, which a detector has added, and continues
-// after it.
+// place handles a finding that a detector has just added. It inserts matches of keywords and patterns before the
+// finding. The search for more of them continues after the finding.
 func (s *Scanner) place(v *view) {
 	if s.rules.keywords == nil && s.rules.patterns == nil {
 		return
@@ -140,7 +140,7 @@ func (s *Scanner) place(v *view) {
 	s.keywords, s.customAt = keywordState{read: last.End}, last.End
 }
 
-// placeCustom inserts matches of patterns before an offset that no match may cross.
+// placeCustom inserts matches of patterns before an offset. No match may cross that offset.
 func (s *Scanner) placeCustom(v *view, to int) {
 	if p := s.rules.patterns; p != nil {
 		s.custom(p, v, to-s.base, true)
@@ -185,7 +185,7 @@ func (s *Scanner) words(v *view, from int, final bool) int {
 	return from
 }
 
-// limit returns where a word that begins at i must end: at to, or at the edge if the word would cross it.
+// limit returns the maximum end of a word that begins at i. This is to, or the edge if the edge is inside the word.
 func (s *Scanner) limit(i, to int) int {
 	if edge := s.edge - s.base; edge > i {
 		return min(to, edge)
@@ -194,14 +194,14 @@ func (s *Scanner) limit(i, to int) int {
 }
 
 // isPair reports whether two letters and a space are at i, shortly after a word about British insurance numbers. Such
-// a number may begin with them. Elsewhere, only capitals may begin one. If all letters could, every two-letter word
-// at the end of a piece would be held back.
+// a number may begin with two letters. If there is no such word nearby, only capitals may begin a number. Otherwise,
+// every two-letter word at the end of a piece would be held back.
 func (s *Scanner) isPair(text []byte, i int) bool {
 	return text[i+2] == ' ' && isLetterByte(text[i]) && isLetterByte(text[i+1]) && (i == 0 || class[text[i-1]]&inWord == 0) && s.since(aboutBritain, i) <= nearBefore
 }
 
-// unusual looks at a word that is not in lower case, that may be in the vocabulary, or that is at the end of the
-// text.
+// unusual looks at a word that skipCommon did not skip. The word is not in lower case, or may be in the vocabulary,
+// or is at the end of the text.
 //
 //go:noinline
 func (s *Scanner) unusual(v *view, start, end int, kinds uint16, final bool) (next int, wait bool) {
@@ -218,7 +218,7 @@ func (s *Scanner) unusual(v *view, start, end int, kinds uint16, final bool) (ne
 	return next, false
 }
 
-// names reports whether a word needs no closer look, because at most it names subjects.
+// names reports whether a word needs no closer look. Such a word may name subjects, but it does not begin a finding.
 func (s *Scanner) names(text []byte, start, end int, kinds uint16) bool {
 	if kinds&(isLower|isUpper) == 0 && s.isQuantity(text, start, end) {
 		return true
@@ -228,7 +228,7 @@ func (s *Scanner) names(text []byte, start, end int, kinds uint16) bool {
 			return false
 		}
 		if after := text[end]; class[text[start]]&isUpper != 0 && class[after]&(inToken|isEnding) == 0 && (after != ' ' || !isDigitByte(text[end+1])) && !isLikely(text[start:end]) {
-			return true // not the letters before a number
+			return true // but not two letters before a number
 		}
 	}
 	if end < len(text) && (class[text[end]]&(isEqual|isEnding) != 0 || text[end] == ' ' && (kinds&(isLower|isUpper) == isUpper || end+1 == len(text) || text[end+1] == '=')) && end-start > len("key") && mayGlue(text[end-1]) && glued(text[start:end]) != 0 {
@@ -237,25 +237,26 @@ func (s *Scanner) names(text []byte, start, end int, kinds uint16) bool {
 	return isPlain(text, start, end, kinds) && (!mayName(text[start:end], kinds) || s.noted(text, start, end, kinds))
 }
 
-// maxQuantity is the maximum length of a number that is not a finding without a word about it: 1000000, 2026-06.
+// maxQuantity limits the length, in bytes, of a number that needs a word about it to be a finding: 1000000, 2026-06.
 const maxQuantity = 7
 
-// isQuantity reports whether a word of digits and joints cannot be a finding: it is short, a word or the end of a
-// clause comes after it, and no word that it may belong to is near.
+// isQuantity reports whether a word of digits and joints cannot be a finding. The word is short, and another word or
+// the end of a clause comes after it. No word that gives it a meaning is near.
 func (s *Scanner) isQuantity(text []byte, start, end int) bool {
 	return end < len(text) && end-start <= maxQuantity && isDigitByte(text[start]) && s.base+start-s.lastSeen > nearBefore &&
 		(text[end] == ' ' && end-start < 6 && end+1 < len(text) && isLetterByte(text[end+1]) || oneOf(text[end], ",\n\"")) &&
 		(end-start < maxQuantity || text[start+1] != '.' || text[start+3] != '.')
 }
 
-// minToken is the length from which a word with only letters may be a token.
+// minToken is the minimum length, in bytes, of a token with only letters.
 const minToken = 15
 
-// minLetters is the length from which a word of letters of one case may be a token, unless the token continues after it.
+// minLetters is the minimum length, in bytes, of a token with only letters of one case. A shorter word may still be
+// the start of a token.
 const minLetters = 20
 
-// word examines the word [start, end). It returns where the scan continues. wait is true if that depends on bytes
-// that have not arrived.
+// word examines the word [start, end). It returns where the scan continues. If that depends on bytes that have not
+// arrived, wait is true.
 func (s *Scanner) word(v *view, start, end int, kinds uint16, final bool) (next int, wait bool) {
 	if s.scratch == nil {
 		s.scratch = &scratch{}
@@ -308,15 +309,15 @@ func (s *Scanner) punctuation(v *view, i int, final bool) (next int, wait bool) 
 	if !ok {
 		return i + 1, false
 	}
-	if len(s.found) > found { // nothing is added if the text is exempted from every rule
+	if len(s.found) > found { // if the text is exempted from every rule, there is no new finding
 		s.place(v)
 	}
 	return next, false
 }
 
-// emit appends a finding if its rule applies. ok is false if it does not, or if the text is exempted from this rule
-// only. A finding that is exempted from every rule is skipped, but the operator's keywords and patterns are searched
-// for in it.
+// emit appends a finding. If the rule does not apply, or if the text is exempted from this rule only, ok is false. If
+// the text is exempted from every rule, emit appends nothing, ok is true, and the text is searched for the operator's
+// keywords and patterns.
 func (s *Scanner) emit(v *view, rule ID, start, end int) (next int, ok bool) {
 	if !s.rules.Has(rule) {
 		return 0, false

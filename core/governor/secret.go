@@ -2,9 +2,9 @@ package governor
 
 import "bytes"
 
-// privateKey looks for a PEM or PGP private key block at five dashes. The block ends with its END line. Without one,
-// it ends where the text stops being ASCII, or at maxPrivateKey. Source: RFC 7468 (PEM), RFC 9580 section 6.2 (PGP),
-// openssh PROTOCOL.key.
+// privateKey looks for a PEM or PGP private key block at five dashes. The block ends with its END line. If there is
+// no END line, the block ends where the text stops being ASCII, or after maxPrivateKey bytes. Source: RFC 7468 (PEM),
+// RFC 9580 section 6.2 (PGP), openssh PROTOCOL.key.
 func (s *Scanner) privateKey(v *view, start int) (next int, ok bool) {
 	if !v.has(start, "-----BEGIN ") {
 		return 0, false
@@ -24,8 +24,8 @@ func (s *Scanner) privateKey(v *view, start int) (next int, ok bool) {
 	return s.emit(v, rulePrivateKey, start, keyEnd(v, label, start+maxPrivateKey))
 }
 
-// puttyKey looks for a private key in PuTTY's format, up to its message authentication code.
-// Source: https://tartarus.org/~simon/putty-snapshots/htmldoc/AppendixC.html
+// puttyKey looks for a private key in PuTTY's format. The key ends with its message authentication code. Source:
+// https://tartarus.org/~simon/putty-snapshots/htmldoc/AppendixC.html
 func (s *Scanner) puttyKey(v *view, start int) (next int, ok bool) {
 	if !v.has(start, "PuTTY-User-Key-File-") {
 		return 0, false
@@ -42,8 +42,8 @@ func (s *Scanner) puttyKey(v *view, start int) (next int, ok bool) {
 	return 0, false
 }
 
-// keyEnd returns the end of a key whose base64 begins at i: after its END line, where the text stops being ASCII, or
-// at the index most.
+// keyEnd returns the end of a key whose base64 begins at i. The key ends after its END line, where the text stops
+// being ASCII, or at the index most, whichever comes first.
 func keyEnd(v *view, i, most int) int {
 	for ; i < most; i++ {
 		b := v.at(i)
@@ -60,7 +60,8 @@ func keyEnd(v *view, i, most int) int {
 	return i
 }
 
-// keyBody reports whether 16 base64 characters in a row come within 512 bytes of i and before the next dashes.
+// keyBody reports whether the 512 bytes at i contain 16 base64 characters in a row. The row must come before the next
+// dashes.
 func keyBody(v *view, i int) bool {
 	row := 0
 	for end := i + 512; i < end && row < 16; i++ {
@@ -77,8 +78,8 @@ func keyBody(v *view, i int) bool {
 	return row >= 16
 }
 
-// passwordURL looks for the password in a URL, or for a token in place of the user's name. The URL's scheme is the
-// word [start, end). Source: RFC 3986, section 3.2.1.
+// passwordURL looks for the password in a URL, or for a token in the place of the user's name. The URL's scheme is
+// the word [start, end). Source: RFC 3986, section 3.2.1.
 func (s *Scanner) passwordURL(v *view, start, end int) (next int, ok bool) {
 	if !v.has(end, "://") || !isLetterByte(v.text[start]) {
 		return 0, false
@@ -92,7 +93,7 @@ func (s *Scanner) passwordURL(v *view, start, end int) (next int, ok bool) {
 			if next, ok = s.secretUser(v, user, colon, i); ok || colon > 0 {
 				return next, ok
 			}
-		case b == '@': // an at sign before the colon is part of the user's name
+		case b == '@': // if an at sign comes before the colon, it is part of the user's name
 			i = lastSign(v, i)
 			if isWeak(v.text[user:colon], v.text[colon+1:i]) || isTemplate(v.text[colon+1:i]) || class[v.at(i+1)]&inWord == 0 && v.at(i+1) != '[' {
 				return 0, false
@@ -105,8 +106,8 @@ func (s *Scanner) passwordURL(v *view, start, end int) (next int, ok bool) {
 	return 0, false
 }
 
-// lastSign returns the index of the at sign before the host. This is i if the at sign at i does not belong to the
-// password.
+// lastSign returns the index of the at sign before the host. If the at sign at i is part of the password, that is a
+// later one. Otherwise, it is i.
 func lastSign(v *view, i int) int {
 	for at, end := i+1, i+maxIndent; at < end; at++ {
 		b := v.at(at)
@@ -120,8 +121,8 @@ func lastSign(v *view, i int) int {
 	return i
 }
 
-// secretUser looks for a secret in place of a URL's user name. The user name ends at the colon or, if there is none,
-// at the at sign before the host. Source:
+// secretUser looks for a secret in the place of a URL's user name. The user name ends at the colon. If there is no
+// colon, it ends at the at sign before the host. Source:
 // https://github.blog/engineering/easier-builds-and-deployments-using-git-over-https-and-oauth/
 func (s *Scanner) secretUser(v *view, user, colon, at int) (next int, ok bool) {
 	least := 20
@@ -138,11 +139,12 @@ func (s *Scanner) secretUser(v *view, user, colon, at int) (next int, ok bool) {
 	return s.emit(v, rulePasswordURL, user, colon)
 }
 
-// minUserToken is the minimum length of a token that replaces the user name and password of a URL. Shorter values are
-// public keys, such as Sentry's.
+// minUserToken is the minimum length, in bytes, of a token in the place of a URL's user name and password. Shorter
+// values are public keys, such as Sentry's.
 const minUserToken = 36
 
-// isTemplate reports whether a URL's password is part of a regular expression, or is filled in later: #{password}.
+// isTemplate reports whether a URL's password is part of a regular expression, or a template that is filled in later:
+// #{password}.
 func isTemplate(password []byte) bool {
 	return bytes.Contains(password, []byte(".*")) || bytes.Contains(password, []byte("#{")) || bytes.Contains(password, []byte(")("))
 }
@@ -166,8 +168,8 @@ func (s *Scanner) named(v *view, start, end int, subject context) (next int, ok 
 	return s.assignment(v, start, end, subject)
 }
 
-// assignment looks for the value after the name of a secret: name = value, "name": "value", name is value,
-// <name>value, --name value, Bearer value. Specific detectors try the value first.
+// assignment looks for the value after the name of a secret. Examples: name = value, "name": "value", name is value,
+// <name>value, --name value, Bearer value. It tries specific detectors on the value first.
 func (s *Scanner) assignment(v *view, start, end int, subject context) (next int, ok bool) {
 	after := v.at(end)
 	by := equalFold("by", v.text[start:end])
@@ -208,8 +210,8 @@ func (s *Scanner) assignment(v *view, start, end int, subject context) (next int
 	return s.inWords(v, next, quote, subject, loose, oneOf(v.at(start-1), "?&"))
 }
 
-// namesCode reports whether the quote at i ends the name of a JSON field whose value is a name in code:
-// "maxTokensField": "max_tokens". Such a value has letters of one case, and no list continues after it.
+// namesCode reports whether the value of a JSON field is a name in code: "maxTokensField": "max_tokens". The quote at
+// i ends the name of the field. Letters of such a value have one case, and no list continues after it.
 func namesCode(v *view, i int) bool {
 	if v.at(i) != '"' || v.at(i+1) != ':' {
 		return false
@@ -226,13 +228,14 @@ func namesCode(v *view, i int) bool {
 	return to > from && v.at(to) == '"' && (v.at(to+1) != ',' || v.at(to+2) != ' ')
 }
 
-// endsName reports whether the byte after a name belongs to code that does not give the name a value.
+// endsName reports whether the byte after a name shows that the name belongs to code and gets no value there.
 func endsName(v *view, end int) bool {
 	after := v.at(end)
 	return after == ';' || after == '{' || after == '}' || after == '/' || (after == ')' || after == '(' && !isQuote(v.at(end+1))) && asserted(v, end) < 0
 }
 
-// isCount reports whether a colon is at i and a number too short to be a secret follows, as in "prompt_tokens":812.
+// isCount reports whether a colon and a number are at i, and the number is too short to be a secret:
+// "prompt_tokens":812.
 func isCount(v *view, i int) bool {
 	if v.at(i) != ':' {
 		return false
@@ -244,8 +247,8 @@ func isCount(v *view, i int) bool {
 	return to > i && to < i+6 && (v.at(to) == ',' || v.at(to) == '}')
 }
 
-// behindName returns the end of the text that may come between a name and the characters that connect it with its
-// value. It returns i, where the name ends, if there is no such text.
+// behindName skips text between a name and the characters that connect the name with its value. The name ends at i.
+// If there is no such text, behindName returns i.
 func behindName(v *view, i int, secure bool) int {
 	if secure {
 		return behindOptions(v, i)
@@ -253,13 +256,13 @@ func behindName(v *view, i int, secure bool) int {
 	return behindWords(v, i)
 }
 
-// isSecureString reports whether a name ends in SecureString, as PowerShell's command ConvertTo-SecureString does.
+// isSecureString reports whether a name ends in SecureString, like PowerShell's command ConvertTo-SecureString.
 func isSecureString(name []byte) bool {
 	n := len(name) - len("securestring")
 	return n > 0 && equalFold("securestring", name[n:])
 }
 
-// segment looks at the path segment after the name of a secret: /token/….
+// segment looks for a secret in the segment of a path after the name of a secret: /token/….
 func (s *Scanner) segment(v *view, from int) (next int, ok bool) {
 	to := v.run(from, maxValue, inWord)
 	value := v.text[from:to]
@@ -269,14 +272,14 @@ func (s *Scanner) segment(v *view, from int) (next int, ok bool) {
 	return s.emit(v, ruleSecret, from, to)
 }
 
-// notedPassword reports whether a password that does not look like a word follows the name [start, end) and a space:
-// password Zk4wQr9T.
+// notedPassword reports whether a space and a password follow the name [start, end), and the password does not look
+// like a word: password Zk4wQr9T.
 func notedPassword(v *view, start, end int) bool {
 	return v.run(start, end-start, isLower|isUpper) == end && isAlnum(v.at(end+1)) && isChosen(v.text[end+1:valueEnd(v, end+1, 0)])
 }
 
-// unconnected returns the start of a value that nothing connects with the name [start, end), and its quote. It
-// returns -1 if there is no such value.
+// unconnected looks for a value that nothing connects with the name [start, end). It returns the start of the value,
+// and the value's quote. If there is no such value, the start is -1.
 func unconnected(v *view, start, end int) (from int, quote byte) {
 	switch after := v.at(end); {
 	case v.at(start-1) == '$': // a variable
@@ -288,8 +291,8 @@ func unconnected(v *view, start, end int) (from int, quote byte) {
 	return -1, 0
 }
 
-// listed returns the start of a value that comes after its name in a list, and its quote: ["--token", "…"]. The
-// name's quote ends before i. It returns -1 if there is no such value.
+// listed looks for a value after its name in a list: ["--token", "…"]. The name's quote ends before i. It returns the
+// start of the value, and the value's quote. If there is no such value, the start is -1.
 func listed(v *view, i int) (from int, quote byte) {
 	if i = v.spaces(i); v.at(i) != ',' {
 		return -1, 0
@@ -300,8 +303,8 @@ func listed(v *view, i int) (from int, quote byte) {
 	return opened(v, i)
 }
 
-// looseValue returns the start of a value at i that only a space or line break separates from its name: token …, |
-// token | … |. It returns -1 if there is none.
+// looseValue returns the start of a value at i, if only a space or line break separates the value from its name:
+// token …, | token | … |. If there is no such value, it returns -1.
 func looseValue(v *view, i int) int {
 	if v.at(i) == '|' {
 		i = v.spaces(i + 1)
@@ -312,8 +315,8 @@ func looseValue(v *view, i int) int {
 	return i
 }
 
-// inWords looks for a secret in the words of a value: "Bearer …". query is set if the value is a parameter of a URL.
-// A password is found only in the first word, and neither in braces nor in a loose value.
+// inWords looks for a secret in the words of a value: "Bearer …". If the value is a parameter of a URL, query is set.
+// Only the first word can be a password. A value in braces and a loose value cannot be a password.
 func (s *Scanner) inWords(v *view, from int, quote byte, subject context, loose, query bool) (next int, ok bool) {
 	strict := loose
 	if v.at(from) == '{' {
@@ -353,17 +356,17 @@ func (s *Scanner) inWords(v *view, from int, quote byte, subject context, loose,
 	return 0, false
 }
 
-// isProse reports whether the word at i is neither a value nor a sign that one follows. Such a word often follows the
-// name of a secret in a sentence.
+// isProse reports whether the word at i is part of a sentence: it is no value, and it is no sign that a value
+// follows. Such a word often follows the name of a secret.
 func isProse(v *view, i int) bool {
 	first := v.at(i)
 	return isLetterByte(first) && !oneOf(first, "fistvV") && v.run(i, minToken, inWord) < i+minToken
 }
 
-// maxWords is the maximum number of words of a value that are examined: "Bearer …".
+// maxWords is the maximum number of words that are examined in a value: "Bearer …".
 const maxWords = 3
 
-// specific tries the specific detectors on the value at from, which comes after a name.
+// specific tries the specific detectors on the value at from. A name comes before the value.
 func (s *Scanner) specific(v *view, from int, subject context) (next int, ok bool) {
 	word := v.run(from, maxWord, inWord)
 	at, kinds := from, uint16(0)
@@ -374,7 +377,7 @@ func (s *Scanner) specific(v *view, from int, subject context) (next int, ok boo
 		kinds |= class[b]
 	}
 	if at < word {
-		s.note(subject, at) // so that formats that need this context match
+		s.note(subject, at) // formats that need this context match now
 		if next, ok = s.value(v, at, word, kinds); ok {
 			return next, true
 		}
@@ -390,6 +393,6 @@ func (s *Scanner) specific(v *view, from int, subject context) (next int, ok boo
 	return 0, false
 }
 
-// maxNested limits how many names inside a rejected value are searched for values of their own: a=b=c=… would take
-// quadratic time.
+// maxNested limits the number of names inside a rejected value for which a value is looked for. Without a limit,
+// a=b=c=… would take quadratic time.
 const maxNested = 4

@@ -22,7 +22,7 @@ type Settings struct {
 	Enabled        bool
 	Strict         bool          // block instead of review
 	Reversible     bool          // the redacted values are restored in the response
-	AutoApprove    uint64        // the highest risk score that passes without review, 0 to 100
+	AutoApprove    uint64        // the highest risk score that passes without review, from 0 to 100
 	BlockUnchecked bool          // block content that cannot be read: images, audio, PDFs, tokens
 	Actions        []RuleActions // overrides of the defaults
 	Lists          []KeywordList // at most MaxLists
@@ -36,20 +36,22 @@ type Settings struct {
 	automaton      []byte      // the lists' compiled words
 }
 
-// RuleActions overrides the actions of a rule or category. A rule's own entry takes precedence.
+// RuleActions overrides the actions of a rule, or of all rules of a category. If there are overrides for both, the
+// rule's own override wins.
 type RuleActions struct {
 	Rule          string // name such as "personal.email", or a category such as "secret"
 	Input, Output Action
 	System        Override // overrides Input for system texts
 }
 
-// Override is an action that replaces another one. It is 1 + the action, or 0 for no override.
+// Override is an action that replaces another action. It is 1 + the action. The value 0 means that nothing is
+// replaced.
 type Override uint8
 
-// OverrideBy returns the override that replaces any action with the action a.
+// OverrideBy returns the override that replaces every action with the action a.
 func OverrideBy(a Action) Override { return Override(a) + 1 }
 
-// Of returns the action that results when the override is applied to the action a.
+// Of returns the action that replaces the action a. If there is no override, it returns a.
 func (o Override) Of(a Action) Action {
 	if o == 0 {
 		return a
@@ -63,7 +65,7 @@ type KeywordList struct {
 	Severity      Severity
 	Input, Output Action
 	System        Override
-	MatchCase     bool     // ASCII letters match only in the given case
+	MatchCase     bool     // ASCII letters match only in the case that the word has
 	Words         []string // 2 to 120 bytes each, UTF-8 without control characters
 }
 
@@ -74,8 +76,8 @@ type Pattern struct {
 	Input, Output Action
 	System        Override
 	Source        string // the regular expression
-	Program       []byte // its compiled form, which the control plane writes
-	MaxLength     uint64 // of a match, in bytes; at most MaxMatch
+	Program       []byte // the compiled form, which the control plane writes
+	MaxLength     uint64 // maximum length of a match, in bytes; at most MaxMatch
 }
 
 // AnswerSchema is the JSON Schema that non-streaming responses must satisfy.
@@ -99,23 +101,23 @@ const (
 type Classifier struct {
 	Kind       ClassifierKind
 	Model      string // name in the catalog
-	Strict     bool   // the request is judged before it is sent; if false, at the same time
+	Strict     bool   // true: the request is judged before it is sent; false: while it is sent
 	TimeoutMs  uint64
 	FailClosed bool   // block if the classifier fails
 	Threshold  uint64 // the lowest score that is a finding, 0 to 100
 }
 
-// NewSettings returns the defaults, in which the Governor is not enabled.
+// NewSettings returns the defaults. In the defaults, the Governor is not enabled.
 func NewSettings() Settings {
 	return Settings{AutoApprove: DefaultAutoApprove, AgentAddresses: true, Schema: AnswerSchema{Action: Flag, Severity: Medium}}
 }
 
-// settingsFormat is the first number of encoded settings. Older formats can still be read. Format 1 lacks exemptions
-// and actions for system texts, so settings in that format have none.
+// settingsFormat is the first number of encoded settings. Older formats can still be read. Format 1 has no exemptions
+// and no actions for system texts.
 const settingsFormat = 2
 
-// Encode returns the stored form, which does not depend on the order of overrides. The form is valid if Check accepts
-// the settings.
+// Encode returns the stored form. The order of overrides does not matter. If Check accepts the settings, the form is
+// valid.
 func (s *Settings) Encode() []byte {
 	s.automaton = compileKeywords(s.Lists)
 	s.sortActions()
@@ -125,7 +127,7 @@ func (s *Settings) Encode() []byte {
 	return w.Buf
 }
 
-// sortActions sorts the overrides in the order of the table, so Policy finds their rules in one pass.
+// sortActions sorts the overrides in the order of the table. Policy can then find their rules in one pass.
 func (s *Settings) sortActions() {
 	s.Actions = slices.Clone(s.Actions)
 	slices.SortStableFunc(s.Actions, func(a, b RuleActions) int {
@@ -135,7 +137,7 @@ func (s *Settings) sortActions() {
 	})
 }
 
-// DecodeSettings decodes the stored form. Programs and the lists' automaton share memory with data.
+// DecodeSettings decodes the stored form. The programs and the automaton of the lists share memory with data.
 func DecodeSettings(data []byte) (s Settings, err error) {
 	if len(data) > MaxPolicy {
 		return s, abi.ErrMalformed
@@ -176,7 +178,7 @@ func (s *Settings) fields(f *abi.Fields, format *uint64) {
 	}
 }
 
-// overrideFields lists the actions for system texts in the overrides, the lists and the patterns.
+// overrideFields encodes the actions for system texts in the overrides, the lists and the patterns.
 func (s *Settings) overrideFields(f *abi.Fields) {
 	for i := range s.Actions {
 		overrideField(f, &s.Actions[i].System)
@@ -195,7 +197,7 @@ func overrideField(f *abi.Fields, o *Override) {
 	}
 }
 
-// effectFields encodes a severity and two actions as one number of six bits.
+// effectFields encodes a severity and two actions as one number. The number has six bits.
 func effectFields(f *abi.Fields, severity *Severity, input, output *Action) {
 	v := uint8(*severity)<<4 | uint8(*input)<<2 | uint8(*output)
 	abi.Enum(f, &v)

@@ -15,7 +15,7 @@ var dash = append(append([]byte{ProgramFormat, 0, 0, 0, 0, 0, 1 << 5}, make([]by
 	OpMatch, 0, 0, 0, 0, 0, 0, 0,
 )
 
-// fullSettings returns settings with a value other than the default in every field.
+// fullSettings returns settings in which every field differs from the default.
 func fullSettings() Settings {
 	return Settings{
 		Enabled: true, Strict: true, Reversible: true, AutoApprove: 55, BlockUnchecked: true,
@@ -82,7 +82,7 @@ func TestSettingsActions(t *testing.T) {
 	}
 }
 
-// TestRuleOverridesCategory: a rule's own entry takes precedence in any order.
+// TestRuleOverridesCategory: a rule's own override wins over that of its category, whatever their order.
 func TestRuleOverridesCategory(t *testing.T) {
 	for _, actions := range [][]RuleActions{{{"personal.email", Allow, Allow, 0}, {"personal", Block, Block, 0}}, {{"personal", Block, Block, 0}, {"personal.email", Allow, Allow, 0}}} {
 		s := NewSettings()
@@ -122,7 +122,7 @@ func TestInvalidSettings(t *testing.T) {
 	}
 }
 
-// manyWords returns words of 100 bytes that begin differently.
+// manyWords returns words of 100 bytes. The words begin differently.
 func manyWords(n int) (words []string) {
 	for i := range n {
 		words = append(words, strings.Repeat(string(rune('a'+i%26))+string(rune('a'+i/26)), 50))

@@ -8,8 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// Check returns an error that names the first invalid setting, its value and the remedy. It does not check the schema
-// (see package schema), nor whether programs belong to their patterns.
+// Check returns an error for the first invalid setting. The error names the setting and its value, and says what to
+// change. Check does not check the schema (see package schema). It also does not check that programs belong to their
+// patterns.
 func (s *Settings) Check() error {
 	if s.AutoApprove > MaxRisk {
 		return errors.New("autoApproveThreshold must be between 0 and 100, got " + strconv.FormatUint(s.AutoApprove, 10))
@@ -44,7 +45,7 @@ func (s *Settings) Check() error {
 	return nil
 }
 
-// isRule reports whether a name is that of a rule in the table or of a category.
+// isRule reports whether a name is the name of a category, or of a rule in the table.
 func isRule(name string) bool {
 	for c := range Categories {
 		if c.String() == name {
@@ -55,7 +56,7 @@ func isRule(name string) bool {
 	return ok
 }
 
-// checkName checks the name of a list or a pattern. It must be unique.
+// checkName checks the name of a list or a pattern. No two of them may have the same name.
 func checkName(kind, name string, others []string) error {
 	valid := len(name) > 0 && len(name) <= MaxNameLength && class[name[0]]&isLower != 0
 	for i := range len(name) {
@@ -70,7 +71,7 @@ func checkName(kind, name string, others []string) error {
 	return nil
 }
 
-// checkPatterns checks the patterns' names and the size of their programs.
+// checkPatterns checks the names of the patterns and the size of their programs.
 func checkPatterns(patterns []Pattern) error {
 	names, total := make([]string, 0, MaxPatterns), 0
 	for i := range patterns {

@@ -10,8 +10,8 @@ const MaxState = 1 + tailLength + 13*5 + 4*subjects + 4*(MaxPatterns+1)
 
 var errState = errors.New("governor: malformed scanner state")
 
-// AppendState appends the scanner's state between two calls of Next. It contains the last 8 decided bytes of the
-// text, so treat it like the text. It leaves out words that are too far away to matter as context.
+// AppendState appends the scanner's state between two calls of Next. The state contains the last 8 decided bytes of
+// the text, so treat it like the text. Words that are too far away to give context are not in the state.
 func (s *Scanner) AppendState(dst []byte) []byte {
 	dst = append(dst, stateFormat)
 	dst = append(dst, s.tail[:]...)
@@ -48,12 +48,12 @@ func (s *Scanner) AppendState(dst []byte) []byte {
 	return dst
 }
 
-// settledBit is added to a program's number to distinguish it from a subject's. The edge has the number after the
-// last program's.
+// settledBit is added to a program's number, because a subject may have the same number. The edge has the number
+// after that of the last program.
 const settledBit = 128
 
-// reach returns the distance within which a word about a subject gives context to a candidate. bit is the subject's
-// bit.
+// reach returns the maximum distance, in bytes, of a word about a subject that gives context to a candidate. bit is
+// the subject's bit.
 func reach(bit int) int {
 	if aboutCommand>>bit == 1 {
 		return nearCommand
@@ -61,11 +61,11 @@ func reach(bit int) int {
 	return nearBefore
 }
 
-// maxAhead is added to distances so that none is negative. A word may lie after the next byte to decide, because an
-// unfinished keyword may hold back words of up to this many bytes that have been examined.
+// maxAhead is added to distances, so they are never negative. A word may lie after the next byte to decide: an
+// unfinished keyword may hold back words that have been examined, up to this many bytes.
 const maxAhead = maxKeyword + maxPrivateKey
 
-// Resume returns the scanner whose state AppendState wrote. rules must be the same as before.
+// Resume returns the scanner with a state that AppendState wrote. rules must be the same as before.
 func Resume(state []byte, rules *Rules) (*Scanner, error) {
 	s := NewScanner(rules)
 	if len(state) < 1+tailLength || state[0] != stateFormat {
@@ -94,7 +94,7 @@ func Resume(state []byte, rules *Rules) (*Scanner, error) {
 	return s, s.resumeContext(state)
 }
 
-// readNumbers reads the numbers that every state has.
+// readNumbers reads the numbers that are in every state.
 func readNumbers(state []byte) (n [13]int, rest []byte, ok bool) {
 	for i := range n {
 		if n[i], state, ok = readNumber(state); !ok {
@@ -104,7 +104,7 @@ func readNumbers(state []byte) (n [13]int, rest []byte, ok bool) {
 	return n, state, true
 }
 
-// resumeContext reads the words that give context, the ends of exempted matches, and the edge.
+// resumeContext reads the rest of a state: the words that give context, the ends of exempted matches, and the edge.
 func (s *Scanner) resumeContext(state []byte) error {
 	for len(state) > 0 {
 		bit := state[0]
@@ -130,7 +130,7 @@ func (s *Scanner) resumeContext(state []byte) error {
 	return nil
 }
 
-// appendNumber appends a number in groups of seven bits, with the lowest first.
+// appendNumber appends a number in groups of seven bits. The lowest group comes first.
 func appendNumber(dst []byte, n int) []byte {
 	for n >= 0x80 {
 		dst = append(dst, byte(n)|0x80)

@@ -21,7 +21,7 @@ func TestMalformedStates(t *testing.T) {
 	}
 }
 
-// FuzzResume: no state makes the scanner crash.
+// FuzzResume: whatever the state is, the scanner does not crash.
 func FuzzResume(f *testing.F) {
 	rules := AllRules()
 	s := NewScanner(rules)

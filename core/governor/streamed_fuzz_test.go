@@ -13,7 +13,7 @@ import (
 	"github.com/postern-ai/postern/test/livestream"
 )
 
-// cutAtRandom cuts a text between characters into pieces of up to 12 bytes.
+// cutAtRandom cuts a text into pieces of up to 12 bytes. It cuts only between characters.
 func cutAtRandom(text string, random *rand.Rand) (pieces []string) {
 	for text != "" {
 		n := 1 + random.IntN(12)
@@ -38,8 +38,8 @@ func placeholders(p *governor.Policy) *governor.Redactor {
 	return r
 }
 
-// FuzzStream: a streamed text is the same as after a single scan, with placeholders restored, however it is cut and
-// in whatever form it is sent. Arguments do not depend on the cuts, and they stay JSON.
+// FuzzStream: the stream of a text has the same result as a single scan, with placeholders restored. Neither the cuts
+// nor the form of the stream matter. Arguments stay JSON, and they do not depend on the cuts.
 func FuzzStream(f *testing.F) {
 	for i, e := range governor.Positives(f) {
 		f.Add(string(e.Text)+" [EMAIL_1", uint64(i))

@@ -14,7 +14,7 @@ import (
 	"github.com/postern-ai/postern/test/livestream"
 )
 
-// redacting returns a policy that redacts everything in responses.
+// redacting returns a policy that redacts every finding in responses.
 func redacting() *governor.Policy {
 	p := governor.NewPolicy()
 	for i := range governor.Table() {
@@ -23,13 +23,13 @@ func redacting() *governor.Policy {
 	return p
 }
 
-// whole returns a text after a single scan of all of it.
+// whole scans all of a text at once and returns the redacted text.
 func whole(p *governor.Policy, text []byte) string {
 	found := governor.Scan(text, p.Rules(governor.Output), nil)
 	return string(new(governor.Redactor).Apply(nil, text, p, governor.Output, found))
 }
 
-// answer returns the deltas of a response whose text or arguments arrive in pieces.
+// answer returns the deltas of a response. Its text or its arguments arrive in pieces.
 func answer(kind chat.DeltaKind, pieces ...string) []chat.Delta {
 	deltas := []chat.Delta{{Kind: chat.DeltaStart, ID: "id", Model: "model"}}
 	if kind == chat.DeltaArgs {
@@ -45,7 +45,7 @@ func answer(kind chat.DeltaKind, pieces ...string) []chat.Delta {
 	return append(deltas, chat.Delta{Kind: chat.DeltaFinish, Finish: finish}, chat.Delta{Kind: chat.DeltaUsage}, chat.Delta{Kind: chat.DeltaEnd})
 }
 
-// straight runs deltas through the checks, carries the state between them, and joins the text that is sent.
+// straight runs deltas through the checks and joins the text that is sent. It carries the state from delta to delta.
 func straight(t testing.TB, g *live.Guard, deltas []chat.Delta) string {
 	s := &live.Stream{}
 	var sent strings.Builder
@@ -72,8 +72,8 @@ func straight(t testing.TB, g *live.Guard, deltas []chat.Delta) string {
 	return jsontext.Escaped(sent.String()).Plain()
 }
 
-// TestEverySplitOfAStream streams every positive in two pieces, cut at every position. The result is the same as
-// after a single scan.
+// TestEverySplitOfAStream streams every positive in two pieces, for every position of the cut. The result is the same
+// as after a single scan.
 func TestEverySplitOfAStream(t *testing.T) {
 	p := redacting()
 	g := &live.Guard{Policy: p}
@@ -95,7 +95,6 @@ func TestEverySplitOfAStream(t *testing.T) {
 	}
 }
 
-// characters cuts a text into single characters.
 func characters(text string) (pieces []string) {
 	for _, r := range text {
 		pieces = append(pieces, string(r))
@@ -103,7 +102,8 @@ func characters(text string) (pieces []string) {
 	return pieces
 }
 
-// TestEveryWireForm streams every positive character by character through every wire form, as text and in arguments.
+// TestEveryWireForm streams every positive, character by character, in every wire form. The positive is a text or is
+// in arguments.
 func TestEveryWireForm(t *testing.T) {
 	p := redacting()
 	g := &live.Guard{Policy: p}

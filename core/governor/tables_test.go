@@ -15,7 +15,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write tables.go from the readable lists")
 
-// TestTables compares tables.go with the lists that it is made from. With -rewrite, it writes the file.
+// TestTables compares tables.go with the lists that the file is made from. With -rewrite, it writes the file.
 func TestTables(t *testing.T) {
 	want, err := format.Source(makeTables())
 	if err != nil {
@@ -90,7 +90,7 @@ func writeText(b *bytes.Buffer, comment, name, text string) {
 	b.WriteString("\t\t\"\"\n")
 }
 
-// listRules returns all rules, and the rules of the identifiers.
+// listRules returns all rules. It also returns the rules of the identifiers.
 func listRules() (all []Rule, ids, letters []ID) {
 	all = append(all, codeRule[:]...)
 	for i := range tokenFormats {
@@ -119,8 +119,8 @@ func listRules() (all []Rule, ids, letters []ID) {
 	return all, ids, letters
 }
 
-// writeLetteredBy writes, for each number of digits, which identifiers may begin with that many. The second half does
-// the same for letters.
+// writeLetteredBy writes which identifiers may begin with each number of digits. The second half of the list says the
+// same for letters.
 func writeLetteredBy(b *bytes.Buffer) {
 	const longest = 18
 	fmt.Fprintf(b, "\n// letteredBy is the numbers of letteredFormats by how many digits a text begins with and, in the second half, how many letters.\nvar letteredBy = [...]string{\n")
@@ -139,7 +139,8 @@ func writeLetteredBy(b *bytes.Buffer) {
 	b.WriteString("}\n")
 }
 
-// packFormats returns formatText, the offsets at which its buckets begin, and the formats that belong to no bucket.
+// packFormats returns formatText and the offsets at which its buckets begin. It also returns the formats that are in
+// no bucket.
 func packFormats(rules []Rule) (text string, starts []int, free []looseFormat) {
 	by := make([]string, unanchored+1)
 	for i := range tokenFormats {
@@ -207,7 +208,7 @@ func makeLoose(pattern string, at int) (l looseFormat) {
 	return l
 }
 
-// writeIdentities writes the identifiers, grouped by their number of digits.
+// writeIdentities writes the identifiers for each number of digits.
 func writeIdentities(b *bytes.Buffer) {
 	var by [19][]digitCount
 	for i := range identities {
@@ -334,9 +335,9 @@ type word struct {
 	entry
 }
 
-// writeVocabulary writes the vocabulary as one string. Each word has its length before it and the number of its entry
-// after it. Words of a bucket are neighbors, and words with equal entries share one. This makes the module smaller
-// than a list of words would.
+// writeVocabulary writes the vocabulary as one string. Before each word is its length, and after the word is the
+// number of its entry. Words of the same bucket are neighbors. Words with equal entries share one entry. The string
+// makes the module smaller than a list of words would.
 func writeVocabulary(b *bytes.Buffer) {
 	var buckets []int
 	var bits [1024]uint32
@@ -409,12 +410,12 @@ func listWords() (all []word) {
 	}
 	slices.SortFunc(all, func(a, b word) int {
 		bucket := wordBucket(a.text[0], a.text[1]) - wordBucket(b.text[0], b.text[1])
-		return cmp.Or(bucket, len(a.text)-len(b.text), strings.Compare(a.text, b.text)) // lookUp stops at a longer word
+		return cmp.Or(bucket, len(a.text)-len(b.text), strings.Compare(a.text, b.text)) // lookUp stops when it reaches a longer word
 	})
 	return all
 }
 
-// openedBy returns the phrases that a word begins, as bits.
+// openedBy returns the phrases that begin with a word, as bits.
 func openedBy(word string) (phrases uint32) {
 	for i := range injectionPhrases {
 		first, _, _ := strings.Cut(injectionPhrases[i].steps, " ")

@@ -2,7 +2,7 @@ package governor
 
 import "github.com/postern-ai/postern/core/abi"
 
-// points lists how much a finding adds to the risk score, by severity.
+// points says how much a finding of each severity adds to the risk score.
 var points = [...]int{Low: 5, Medium: 20, High: 40, Critical: 100}
 
 // Points returns how much a finding of this severity adds to the risk score.
@@ -11,18 +11,18 @@ func (s Severity) Points() int { return points[s] }
 const (
 	// MaxRisk is the highest risk score.
 	MaxRisk = 100
-	// CountedPerRule is the number of findings of one rule that count: many email addresses are no greater a risk
-	// than three.
+	// CountedPerRule is the maximum number of findings of one rule that count. Many email addresses are no greater a
+	// risk than three.
 	CountedPerRule = 3
-	// MaxListed is the maximum number of findings that are listed. Actions apply to all findings.
+	// MaxListed is the maximum number of listed findings. Actions also apply to findings that are not listed.
 	MaxListed = 100
 )
 
 // Tally adds up the findings in the texts of a request or response. Its zero value has no findings.
 //
-// The risk score is the sum of the points of all findings whose action is flag or block, at most 100: low 5, medium
-// 20, high 40, critical 100. Only the first three findings of each rule count. Redacted findings do not count,
-// because they are not sent. Another finding never lowers the risk score.
+// The risk score is the sum of the points of all findings whose action is flag or block, but at most 100. Points are
+// low 5, medium 20, high 40, critical 100. Only the first three findings of each rule count. Redacted findings do not
+// count, because they are not sent. Another finding never lowers the risk score.
 type Tally struct {
 	Listed  []Finding // the first MaxListed
 	Total   int
@@ -32,7 +32,7 @@ type Tally struct {
 	counts  []ruleCount
 }
 
-// ruleCount holds how many findings of a rule have counted so far.
+// ruleCount holds the number of findings of a rule that have counted so far.
 type ruleCount struct {
 	rule  ID
 	count uint8
@@ -58,7 +58,7 @@ func (t *Tally) Add(p *Policy, d Direction, findings []Finding) {
 	}
 }
 
-// counted reports whether another finding of a rule counts, and if so, counts it.
+// counted reports whether another finding of a rule counts. If it does, counted counts it.
 func (t *Tally) counted(rule ID) bool {
 	for i := range t.counts {
 		if c := &t.counts[i]; c.rule == rule {
@@ -73,8 +73,9 @@ func (t *Tally) counted(rule ID) bool {
 	return true
 }
 
-// Decide returns the decision. It is block if a rule's own action is block, or if the risk score is above the
-// threshold in strict mode. Otherwise it is review above the threshold, and approve up to it.
+// Decide returns the decision. If a rule's own action is block, the decision is block. Otherwise, if the risk score
+// is at most the threshold, the decision is approve. If the risk score is above the threshold, the decision is block
+// in strict mode and review otherwise.
 func (t *Tally) Decide(p *Policy) Decision {
 	switch {
 	case t.Blocked, t.Risk > p.AutoApprove && p.Strict:
@@ -85,8 +86,8 @@ func (t *Tally) Decide(p *Policy) Decision {
 	return Approve
 }
 
-// Fields writes or reads the tally as part of a stream's state. The encoding has at most about 1 KiB, most of which
-// is the list.
+// Fields writes or reads the tally as part of a stream's state. The encoding has at most about 1 KiB. Most of it is
+// the list of findings.
 func (t *Tally) Fields(f *abi.Fields) {
 	total, risk := uint64(t.Total), uint64(t.Risk)
 	f.Flags(&t.Blocked, &t.Redact)
@@ -107,7 +108,7 @@ func (t *Tally) Fields(f *abi.Fields) {
 	}
 }
 
-// findingFields writes or reads a finding as its rule, start and length.
+// findingFields writes or reads a finding: its rule, start and length.
 func findingFields(f *abi.Fields, one *Finding) {
 	rule, start, length := uint64(one.Rule), uint64(one.Start), uint64(one.End-one.Start)
 	f.Uint(&rule)

@@ -1,18 +1,18 @@
 package governor
 
-// tokenFormat contains the published formats of one kind of token, as patterns separated by spaces. Neighbors with
-// the same rule name form one rule.
+// tokenFormat contains the published formats of one kind of token, as patterns with spaces between them. Neighboring
+// tokenFormats with the same rule name form one rule.
 type tokenFormat struct {
 	rule     string
 	severity Severity
 	patterns string
 	check    check
-	near     context // a subject that must be named before the token, or 0 for none
+	near     context // a subject that a word before the token must name; 0 for none
 }
 
 // tokenFormats lists the formats. testdata/governor/tokens.txt has their sources and examples, and a test compares
-// the two. At each place, the first format that matches decides. The scanner reads formatText, which is generated
-// from the list.
+// the two lists. At each place, the first format that matches decides. The scanner reads formatText, which is
+// generated from this list.
 var tokenFormats = [...]tokenFormat{
 	{"secret.postern-key", High, "sk_live_{w29} sk_test_{w29} pk_live_{w29} pk_test_{w29}", ofPostern, 0},
 	{"secret.aws-access-key-id", High, "AKIA{B16} ASIA{B16} ABIA{B16} ACCA{B16}", 0, 0},
@@ -234,7 +234,7 @@ var tokenFormats = [...]tokenFormat{
 	{"secret.service-key", High, "{u43}:B{u86}", ofMixed, 0},
 }
 
-// formatSubjects lists the subjects that formats need, by their numbers in formatText.
+// formatSubjects lists the subjects that formats need. A number in formatText is an index into this list.
 var formatSubjects = [...]context{0, aboutSecret, aboutAWS, aboutDatadog, aboutHeroku, aboutVercel, aboutCloudflare, aboutTwilio, aboutVendor}
 
 // oneFormat is one format of formatText.
@@ -245,8 +245,8 @@ type oneFormat struct {
 	near    context
 }
 
-// formatHead is the number of bytes before a pattern in formatText. They are its length, its rule, and its check plus
-// 16 times the number of its subject.
+// formatHead is the number of bytes before a pattern in formatText. These bytes are the pattern's length, its rule,
+// and its check plus 16 times the number of its subject.
 const formatHead = 3
 
 // formatAt returns the format at an offset in formatText.

@@ -7,7 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/keys"
 )
 
-// check is a condition that a token must meet in addition to its pattern. 0 means that there is no condition.
+// check is a condition for a token in addition to its pattern. If check is 0, there is no condition.
 type check uint8
 
 const (
@@ -44,14 +44,14 @@ func (c check) accepts(token []byte) bool {
 	return true
 }
 
-// posternKey checks the checksum of Postern's own keys.
+// posternKey verifies the checksum in one of Postern's own keys.
 func posternKey(token []byte) bool {
 	_, _, ok := keys.Parse(string(token))
 	return ok
 }
 
-// githubToken checks that the last six characters are the CRC-32, in base62, of the others after the prefix.
-// Source: https://github.blog/2021-04-05-behind-githubs-new-authentication-token-formats/
+// githubToken verifies the last six characters. They are the CRC-32, in base62, of the characters between the prefix
+// and them. Source: https://github.blog/2021-04-05-behind-githubs-new-authentication-token-formats/
 func githubToken(token []byte) bool {
 	body, last := token[4:len(token)-6], token[len(token)-6:]
 	sum, ok := checksum.Base62(last)
@@ -63,8 +63,8 @@ func ageKey(token []byte) bool {
 	return checksum.Bech32(token, len("AGE-SECRET-KEY-")) == checksum.Bech32Constant
 }
 
-// discordToken checks that the first part is the base64 of a decimal user ID, or that the first and the last part look
-// random.
+// discordToken checks the first part of a token: it must be the base64 of a decimal user ID. If it is not, the first
+// and the last part must look random.
 func discordToken(token []byte) bool {
 	var id [24]byte
 	n, ok := decode64(id[:], token, '.')
@@ -75,7 +75,7 @@ func discordToken(token []byte) bool {
 	return ok && n >= 16 || mixed(token[:first]) && mixed(token[last+1:])
 }
 
-// pastHex requires a digit and a letter that is not hexadecimal, because a hash has no such letter.
+// pastHex requires a digit and a letter after f. A hash in hexadecimal has no such letter.
 func pastHex(token []byte) bool {
 	digit, letter := false, false
 	for _, b := range token {
@@ -85,10 +85,10 @@ func pastHex(token []byte) bool {
 	return digit && letter
 }
 
-// varied requires that the case or kind of bytes changes as often as in random text.
+// varied requires that the case or kind of the bytes changes as often as in random text.
 func varied(token []byte) bool { return changes(token)*5 >= len(token) }
 
-// mixed requires lower case, upper case and digits, for a format without a distinctive prefix.
+// mixed requires lower case, upper case and digits. It is for formats without a distinctive prefix.
 func mixed(token []byte) bool {
 	kinds := uint16(0)
 	for _, b := range token {
@@ -97,9 +97,9 @@ func mixed(token []byte) bool {
 	return kinds&(isLower|isUpper|isDigit) == isLower|isUpper|isDigit && changes(token)*4+4 >= len(token)
 }
 
-// changes counts the places where the kind of byte changes between lower case, upper case and digits. A capital that
-// begins a word does not count. In names in code, such changes are at least five bytes apart. In random text, there
-// is one every two bytes.
+// changes counts the places where the bytes change between lower case, upper case and digits. A capital at the
+// beginning of a word does not count. In names in code, there are at least five bytes between two such places. In
+// random text, there are about two bytes.
 func changes(text []byte) (n int) {
 	before, single := uint16(0), false
 	for _, b := range text {

@@ -1,17 +1,17 @@
 package governor
 
 // minSpread is the minimum spread of a token's variable part. Random hexadecimal text of 32 bytes has a spread of
-// about 11. After a prefix that says what the token is, minKnownSpread is enough, unless the text repeats a byte or
-// counts up or down.
+// about 11. If a prefix says what the token is, minKnownSpread is enough, unless the text repeats a byte or counts up
+// or down.
 const minSpread, minKnownSpread = 6, 4
 
-// telling is the length from which a literal prefix says what the token is.
+// telling is the minimum length, in bytes, of a literal prefix that says what the token is.
 const telling = len("SG.")
 
-// masked is how many equal letters in a row show that a part of a token is hidden.
+// masked is a number of equal letters in a row. So many show that a part of a token is hidden.
 const masked = 6
 
-// base64 tries the detectors for secrets that are structured text in base64: tokens and keys.
+// base64 tries the detectors for tokens and keys that are structured text in base64.
 func (s *Scanner) base64(v *view, start int) (next int, ok bool) {
 	if v.has(start, "eyJ") {
 		if next, ok = s.jwt(v, start); ok {
@@ -40,7 +40,7 @@ func (s *Scanner) token(v *view, start, end int, kinds uint16) (next int, ok boo
 		}
 	}
 	if kinds&isLower == 0 && end-start >= 20 && (v.has(start, "AKIA") || v.has(start, "ASIA") || v.has(start, "GOOG")) {
-		s.note(aboutAWS, end) // the secret half of the key follows; Google's HMAC keys are like AWS keys
+		s.note(aboutAWS, end) // the secret part of the key follows; Google's HMAC keys have the same form as AWS keys
 	}
 	next, known, ok := s.anchored(v, start)
 	if ok {
@@ -70,19 +70,20 @@ func (s *Scanner) token(v *view, start, end int, kinds uint16) (next int, ok boo
 	return 0, false
 }
 
-// looseFormat is a format of formatText without a literal prefix of two bytes. at is its position there. behind is
-// the byte after its first word, 0 if it is only one word, or 1 if it may contain slashes. If only runs of fixed
-// length come before its first literal byte, literal is that byte, at offset.
+// looseFormat is a format of formatText without a literal prefix of two bytes. at is its position in formatText.
+// behind is the byte after the format's first word. If the format is only one word, behind is 0. If the format may
+// contain slashes, behind is 1. literal is the first literal byte of the format, and offset is its offset. They are
+// set only if all runs before that byte have a fixed length.
 type looseFormat struct {
 	at                      uint16
 	behind, offset, literal byte
-	least                   byte   // the minimum length of its first word, if that begins with a run
-	first, next             uint32 // the classes of its first byte, and of the byte after behind; 0 if not known
+	least                   byte   // the minimum length of its first word, if the word begins with a run
+	first, next             uint32 // the classes of its first byte, and of the byte after behind; 0 if they are not known
 	nextLiteral             byte   // or that byte
 }
 
-// fits reports whether the text at start may be the format's beginning, and the text at end the format's part after
-// its first word. It does not look at bytes that have not arrived.
+// fits reports whether text may have the format. The format begins at start, and its first word ends at end. fits
+// looks at some of the bytes, but not at bytes that have not arrived.
 func (l *looseFormat) fits(v *view, start, end int) bool {
 	if l.first != 0 && patternClass[v.text[start]]&l.first == 0 {
 		return false
@@ -97,7 +98,7 @@ func (l *looseFormat) fits(v *view, start, end int) bool {
 	return next == l.nextLiteral || patternClass[next]&l.next != 0
 }
 
-// looseBehind returns the range in loose of the formats that may have a given byte after their first word.
+// looseBehind returns a range of formats in loose. The given byte may come after the first word of these formats.
 func looseBehind(after byte) (from, to int) {
 	switch after {
 	case ':':
@@ -105,15 +106,15 @@ func looseBehind(after byte) (from, to int) {
 	case '|':
 		return int(looseStarts[1]), int(looseStarts[2])
 	}
-	return int(looseStarts[2]), int(looseStarts[4]) // a slash, or text that may contain one
+	return int(looseStarts[2]), int(looseStarts[4]) // a slash, or a format that may contain slashes
 }
 
-// looseOrder lists the bytes after first words, in the order of loose. looseStarts holds where the formats for each
+// looseOrder lists the bytes after first words, in the order of loose. looseStarts says where the formats for each
 // byte begin.
 const looseOrder = ":|/\x01\x00"
 
 // anchored tries the formats that begin with two literal bytes. known is the length of the longest literal prefix of
-// a format at start, or 0 if none is longer than two.
+// a format at start. If no prefix is longer than two bytes, known is 0.
 func (s *Scanner) anchored(v *view, start int) (next, known int, ok bool) {
 	bucket := bucketOf(v.at(start), v.at(start+1))
 	for at := int(formatStarts[bucket]); at < int(formatStarts[bucket+1]); {
@@ -137,7 +138,7 @@ func (s *Scanner) anchored(v *view, start int) (next, known int, ok bool) {
 	return 0, known, false
 }
 
-// tryFormat tries one format whose literal prefix is at start. The token's body must look random.
+// tryFormat tries one format. The format's literal prefix is at start. The rest of the token must look random.
 func (s *Scanner) tryFormat(v *view, start int, prefix string, f *oneFormat) (next int, ok bool) {
 	if f.near != 0 && (s.since(f.near, start) > nearBefore || f.near != aboutSecret && v.at(start-1) == '/') {
 		return 0, false
@@ -169,8 +170,8 @@ func (s *Scanner) tryFormat(v *view, start int, prefix string, f *oneFormat) (ne
 	return s.emit(v, f.rule, start, end)
 }
 
-// looksRandom reports whether the body of a token is more than a placeholder, according to its spread and the length
-// of the prefix before it.
+// looksRandom reports whether the body of a token is more than a placeholder. It looks at the spread of the body and
+// at the length of the prefix before it.
 func looksRandom(body []byte, prefix int, near context) bool {
 	switch n := spread(body); {
 	case n >= minSpread:
@@ -182,8 +183,8 @@ func looksRandom(body []byte, prefix int, near context) bool {
 	}
 }
 
-// isMasked reports whether a run of one letter hides a part of a token: sk-…xxxxxxxx. A run of A does not, because A
-// is a zero in base64.
+// isMasked reports whether a part of a token is hidden by a run of one letter: sk-…xxxxxxxx. A run of A hides
+// nothing, because A is zero in base64.
 func isMasked(body []byte) bool {
 	row := 1
 	for i := 1; i < len(body) && row < masked; i++ {
@@ -194,15 +195,15 @@ func isMasked(body []byte) bool {
 	return row >= masked
 }
 
-// tokenEnd returns the end of a token at start that a pattern describes. It returns -1 if there is none or if the
-// text continues the token.
+// tokenEnd returns the end of a token at start that a pattern describes. If there is no token, or if the text
+// continues the token, it returns -1.
 func tokenEnd(v *view, start int, pattern string) int {
 	end, last := match(v, start, pattern)
 	if end < 0 || patternClass[v.at(end)]&last != 0 && (v.at(end) != '.' || isAlnum(v.at(end+1))) {
 		return -1
 	}
 	if !v.closed(end) && (len(literalPrefix(pattern)) < len("shpat_") || last != classBit('x') && last != classBit('A')) {
-		return -1 // only a run of the class x or A may end before another letter
+		return -1 // before another letter, only a run of the class x or A may end
 	}
 	for v.text[end-1] == '.' && last != classBit('h') {
 		end-- // the end of a sentence
@@ -210,7 +211,7 @@ func tokenEnd(v *view, start int, pattern string) int {
 	return end
 }
 
-// sharedSignature looks for an Azure shared access signature. The finding is the value of the signature.
+// sharedSignature looks for an Azure shared access signature. The finding is only the value of the signature.
 func (s *Scanner) sharedSignature(v *view, start int, f *oneFormat) (next int, ok bool) {
 	end, _ := match(v, start, f.pattern)
 	if end < 0 || !v.has(end-3, "%3D") && v.at(end) != '=' || spread(v.text[start+4:end]) < minSpread {

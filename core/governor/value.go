@@ -2,7 +2,7 @@ package governor
 
 import "bytes"
 
-// wholeValue judges the value [from, to). If strict is set, it does not accept passwords.
+// wholeValue judges the value [from, to). If strict is set, a password is not accepted.
 func (s *Scanner) wholeValue(v *view, from, to int, quote byte, subject context, strict bool) (next int, ok bool) {
 	if end := denseEnd(v, from, quote); end >= to && end > 0 {
 		return s.emit(v, ruleSecret, from, end)
@@ -36,7 +36,8 @@ func (s *Scanner) wholeValue(v *view, from, to int, quote byte, subject context,
 	return s.emit(v, rule, from, to)
 }
 
-// random reports whether a value at from is a secret other than a password. subject is that of the name before it.
+// random reports whether a value at from is a secret other than a password. subject is the subject of the name before
+// the value.
 func (s *Scanner) random(value []byte, from int, quoted bool, subject context) bool {
 	least := 15
 	switch {
@@ -59,7 +60,7 @@ func (s *Scanner) random(value []byte, from int, quoted bool, subject context) b
 	return dot < 0 || quoted || subject&aboutHeader != 0 || changes(value)*3 >= len(value) || isSecret(value[dot+1:], 20, false) || isSecret(value[:dot], 20, false)
 }
 
-// containsFold reports whether text contains a lowercase string, ignoring case.
+// containsFold reports whether text contains a lowercase string. The case of the text does not matter.
 func containsFold(text []byte, lower string) bool {
 	for i := 0; i+len(lower) <= len(text); i++ {
 		if equalFold(lower, text[i:i+len(lower)]) {
@@ -69,7 +70,7 @@ func containsFold(text []byte, lower string) bool {
 	return false
 }
 
-// valueEnd returns the end of a value. A quoted value ends at its quote, and other values end at white space or
+// valueEnd returns the end of a value. A quoted value ends at its quote. Other values end at white space or
 // punctuation. A value has at most maxValue bytes.
 func valueEnd(v *view, from int, quote byte) int {
 	i := from
@@ -98,9 +99,9 @@ func valueEnd(v *view, from int, quote byte) int {
 	return i
 }
 
-// denseEnd returns the end of a value of 40 to 127 bytes in which signs, letters and digits change so often that it
-// must be random. It may contain spaces and brackets, as the keys of Django and WordPress do. Without quotes, it ends
-// at a space or at the end of the line. denseEnd returns 0 if there is no such value. Source:
+// denseEnd returns the end of a value that must be random: it has 40 to 127 bytes, and signs, letters and digits
+// change often. The value may contain spaces and brackets, like the keys of Django and WordPress. Without quotes, it
+// ends at a space or at the end of the line. If there is no such value, denseEnd returns 0. Source:
 // https://api.wordpress.org/secret-key/1.1/salt/, django.core.management.utils.get_random_secret_key.
 func denseEnd(v *view, from int, quote byte) int {
 	if quote == 0 && v.at(from-1) != '=' {
@@ -147,7 +148,7 @@ func isPath(value []byte) bool {
 	return value[0] == '/' && changes(value)*3 < len(value) || value[0] == '.' || value[0] == '~' || bytes.Contains(value, []byte("://")) || bytes.Contains(value, []byte(`:\`))
 }
 
-// isExpression reports whether a value is code that follows a string ending with the name: "PWD="+cmd.Dir,
+// isExpression reports whether a value is code after a string that ends with the name: "PWD="+cmd.Dir,
 // 'Password=',parameters('….
 func isExpression(value []byte) bool {
 	if !oneOf(value[0], "+,&.)") {
@@ -168,7 +169,8 @@ func isMember(value []byte) bool {
 	return isLetterByte(value[0]) && dot > 0 && dot < len(value) && isLetterByte(value[dot])
 }
 
-// isPassword reports whether a value looks like a password that a person chose: letters, and a digit or symbol.
+// isPassword reports whether a value looks like a password that a person chose. It has letters, and a digit or a
+// symbol.
 func isPassword(value []byte) bool {
 	letters, others := false, false
 	for _, b := range value {
@@ -182,8 +184,9 @@ func isPassword(value []byte) bool {
 	return letters && others && !runs(value)
 }
 
-// isChosen reports whether a value looks unlike anything else that people write after "pass". It has letters, digits
-// and signs, or capitals, lowercase letters and digits that change often.
+// isChosen reports whether a value looks like a password and like nothing else that people write after "pass". Such a
+// value has letters, digits and signs. It may also have no signs, if capitals, lowercase letters and digits change
+// often.
 func isChosen(value []byte) bool {
 	kinds, sign := uint16(0), false
 	for _, b := range value {
@@ -194,8 +197,9 @@ func isChosen(value []byte) bool {
 	return kinds&isDigit != 0 && letters != 0 && (sign || letters == isLower|isUpper && changes(value)*3 > len(value))
 }
 
-// isSecret reports whether a value looks random. It is a UUID, letters and digits that change often, or at least
-// twenty characters with four digits after a prefix. A quoted value may contain signs.
+// isSecret reports whether a value looks random. A value looks random if it is a UUID, if its letters and digits
+// change often, or if at least twenty characters with four digits come after a prefix. A quoted value may contain
+// signs.
 func isSecret(value []byte, least int, quoted bool) bool {
 	if isUUID(value) {
 		return spread(value) >= minSpread
@@ -229,7 +233,7 @@ func isSecret(value []byte, least int, quoted bool) bool {
 	return kinds&isDigit != 0 && kinds&(isLower|isUpper) != 0 && (changes(value)*4+4 >= len(value) || len(value) >= 32 && changes(value)*5 >= len(value) || len(value) >= 20 && (hash != 0 || digits >= 4 || kinds&(isLower|isUpper) != isLower|isUpper && isUnpronounceable(value)))
 }
 
-// isProductKey reports whether a value consists of groups of capitals and digits, as license keys do: ABCDE-FGHIJ-….
+// isProductKey reports whether a value is a license key: groups of capitals and digits, as in ABCDE-FGHIJ-….
 func isProductKey(value []byte) bool {
 	group := bytes.IndexByte(value, '-')
 	if group < 4 || group > 6 || len(value) < 4*group || (len(value)+1)%(group+1) != 0 {
@@ -257,7 +261,7 @@ func isHash(value []byte) bool {
 	return true
 }
 
-// isUUID reports whether a value has the form of a UUID, in any case.
+// isUUID reports whether a value has the form of a UUID, in upper or lower case.
 func isUUID(value []byte) bool {
 	if len(value) != 36 {
 		return false
@@ -274,8 +278,8 @@ func isUUID(value []byte) bool {
 	return true
 }
 
-// isUnpronounceable reports whether a value has as many rare letters as random text with few digits. About a quarter
-// of the letters in random text are rare, but only one in twenty in English.
+// isUnpronounceable reports whether a value has as many rare letters as random text. It is for values with few
+// digits. About a quarter of the letters in random text are rare, but only one in twenty in English.
 func isUnpronounceable(value []byte) bool {
 	letters, rare := 0, 0
 	for _, b := range value {

@@ -1,6 +1,6 @@
 package governor
 
-// context is a set of subjects that nearby words name.
+// context is a set of subjects that words near a candidate name.
 type context uint64
 
 const (
@@ -59,19 +59,19 @@ const (
 	aboutVercel
 	aboutCloudflare
 	aboutTwilio
-	aboutKey     // part of a name that is not enough alone: stripe_key, db_pass
+	aboutKey     // part of a name that is not enough alone: the key of stripe_key, the pass of db_pass
 	aboutHeader  // the header that carries credentials: authorization
-	aboutCommand // the command line of a program that takes credentials: curl
-	aboutLogin   // programs and files in which a password comes after a space: netrc, docker login
-	aboutCall    // words that go with phone numbers, but also with other numbers: office
+	aboutCommand // a program that takes credentials on its command line: curl
+	aboutLogin   // programs and files with a space before a password: netrc, docker login
+	aboutCall    // words about phone numbers that also go with other numbers: office
 	aboutArticle // things whose numbers do not identify a person: order, invoice, part
 	subjects     = iota
 )
 
-// vocabulary, pairs and openingWords are the readable form of tables.go. Run make generate after a change.
+// vocabulary, pairs and openingWords are the readable form of tables.go. After a change, run make generate.
 //
-// vocabulary lists words in lower case with their subjects. Words in other languages are listed without the part up
-// to a letter beyond ASCII, because such letters separate words: "teléfono" ends in "fono".
+// vocabulary lists words in lower case with their subjects. Letters beyond ASCII separate words. If a word in another
+// language contains such a letter, only the part after it is listed: "teléfono" ends in "fono".
 var vocabulary = []struct {
 	subject context
 	words   string
@@ -153,13 +153,15 @@ var vocabulary = []struct {
 	{aboutArticle, "securities cusip sedol isin imei iccid vin vehicle gtin"},
 }
 
-// openingWords lists words that begin an injection phrase, and "sig", which begins an Azure shared access signature.
+// openingWords lists the words that begin an injection phrase. It also has "sig", which begins an Azure shared access
+// signature.
 const openingWords = "sig ignore disregard forget override bypass do new developer reveal repeat output print show tell display leak give what you act pretend behave enter enable activate jailbreak without never"
 
-// publicParts lists parts of the names of tokens and keys that are not secret: next_page_token, key_id, passwordHash.
+// publicParts lists parts of names. A token or key with such a part in its name is not secret: next_page_token,
+// key_id, passwordHash.
 var publicParts = [...]string{"public", "version", "page", "next", "cursor", "csrf", "xsrf", "authenticity", "continuation", "publishable", "pub", "max", "sync", "hash", "digest", "checksum", "file", "path", "url", "uri", "name", "id", "type", "length", "count", "limit", "cache", "sort", "partition", "foreign", "object", "row", "map", "idempotency", "routing", "lookup", "fingerprint", "group"}
 
-// publicLetters holds the first letters of publicParts, as bits, by the length of the part.
+// publicLetters holds the first letters of publicParts, as bits. The index is the length of the part.
 var publicLetters = firstLetters(publicParts[:])
 
 func firstLetters(words []string) (letters [16]uint32) {
@@ -169,8 +171,8 @@ func firstLetters(words []string) (letters [16]uint32) {
 	return letters
 }
 
-// isPublic reports whether a part of the name [start, end) is one of publicParts, alone or before "key". Vault's secret_id
-// is a secret.
+// isPublic reports whether a part of the name [start, end) is one of publicParts. The part may end in "key". The
+// exception is Vault's secret_id, which is a secret.
 func isPublic(text []byte, start, end int) bool {
 	for i := start; i < end; {
 		if !isLetterByte(text[i]) {
@@ -195,7 +197,7 @@ func isPublic(text []byte, start, end int) bool {
 	return false
 }
 
-// pairs lists pairs of words that name a subject only together, with at most three bytes between them.
+// pairs lists pairs of words that name a subject only together. At most three bytes may be between the two words.
 var pairs = []struct {
 	first, second string
 	subject       context
@@ -239,15 +241,14 @@ var pairs = []struct {
 	{"national", "identifier", aboutID | aboutDocument}, {"tax", "identifier", aboutTax}, {"taxpayer", "reference", aboutTax},
 }
 
-// entry is what a word of the vocabulary stands for. In tables.go, words with the same meaning share an entry.
+// entry is the meaning of a word in the vocabulary. In tables.go, words with the same meaning share an entry.
 type entry struct {
 	subject context
-	phrases uint32 // injection phrases that begin with it, as bits
+	phrases uint32 // the injection phrases that begin with the word, as bits
 	pair    bool   // it begins or ends a pair
 }
 
-// wordPair is a pair of words. It holds the numbers of the two words, which are their positions in wordText, and the
-// number of the pair's entry.
+// wordPair is a pair of words with the number of the pair's entry. A word's number is its position in wordText.
 type wordPair struct {
 	first, second uint16
 	entry         uint8
@@ -267,7 +268,8 @@ const (
 	hashShift  = 17
 )
 
-// hash returns 15 bits made from a word's length and its first two, middle and last letters, in any case.
+// hash returns 15 bits. It makes them from a word's length and its first two, middle and last letters. The case of
+// the letters does not matter.
 func hash(word []byte) uint32 {
 	n := len(word)
 	return hashOf(uint32(word[0])|uint32(word[1])<<8, word[n/2], word[n-1], n)
@@ -278,22 +280,22 @@ func hashOf(first uint32, middle, last byte, n int) uint32 {
 	return (first&0x1f1f | uint32(middle&31)<<16 | uint32(last&31)<<21 | uint32(n)<<26) * hashFactor >> hashShift
 }
 
-// innerHash returns 15 other bits, made from other letters of the word.
+// innerHash returns 15 other bits. It makes them from other letters of the word.
 func innerHash(word []byte) uint32 {
 	n := len(word)
 	h := uint32(word[n/3]&31) | uint32(word[n-2]&31)<<5 | uint32(word[0]&31)<<10 | uint32(n&31)<<15
 	return ^h * hashFactor >> hashShift
 }
 
-// isLikely reports whether a word of at least two letters may be in the vocabulary. In the documents of this
-// repository, it is true for about one in two hundred words that are not in it. The first look at the filter rejects
-// 96 of 100 such words.
+// isLikely reports whether a word of at least two letters may be in the vocabulary. For words that are not in the
+// vocabulary, it is wrong about once in two hundred words of this repository's documents. The first look at the
+// filter rejects 96 of 100 such words.
 func isLikely(word []byte) bool {
 	h := hash(word)
 	return likely[h>>5]>>(h&31)&1 == 1 && isLikelyInside(word)
 }
 
-// isLikelyInside takes the second look. It is a separate function so that the first look can be inlined.
+// isLikelyInside takes the second look at the filter. It is a separate function, so the first look can be inlined.
 //
 //go:noinline
 func isLikelyInside(word []byte) bool {
@@ -301,8 +303,8 @@ func isLikelyInside(word []byte) bool {
 	return likely[h>>5]>>(h&31)&1 == 1
 }
 
-// lookUp returns the vocabulary's entry for a word of ASCII letters and digits, in any case, and the word's number.
-// The entry is nil if there is none.
+// lookUp returns the vocabulary's entry for a word, and the word's number. The word consists of ASCII letters and
+// digits, in any case. If the word is not in the vocabulary, the entry is nil.
 func lookUp(word []byte) (e *entry, number int) {
 	if len(word) < 2 {
 		return nil, 0
@@ -325,7 +327,7 @@ func lookUp(word []byte) (e *entry, number int) {
 	return nil, 0
 }
 
-// equalFold reports whether a word equals a lowercase string, ignoring case.
+// equalFold reports whether a word equals a lowercase string. The case of the word does not matter.
 func equalFold(lower string, word []byte) bool {
 	if len(lower) != len(word) {
 		return false
@@ -341,7 +343,7 @@ func equalFold(lower string, word []byte) bool {
 	return true
 }
 
-// pairSubject returns the subject of two consecutive words, given by their numbers.
+// pairSubject returns the subject of two consecutive words. first and second are the numbers of the words.
 func pairSubject(first, second int) context {
 	for i := range wordPairs {
 		if p := &wordPairs[i]; int(p.first) == first && int(p.second) == second {

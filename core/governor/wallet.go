@@ -2,7 +2,7 @@ package governor
 
 import "github.com/postern-ai/postern/core/governor/checksum"
 
-// wallet looks for addresses and private keys of cryptocurrencies at the start of the word [start, end).
+// wallet looks for addresses and private keys of cryptocurrencies. They begin at the start of the word [start, end).
 func (s *Scanner) wallet(v *view, start, end int) (next int, ok bool) {
 	if v.has(start, "0x") {
 		return s.ethereum(v, start)
@@ -60,7 +60,7 @@ func (s *Scanner) segwit(v *view, text []byte, start int) (next int, ok bool) {
 	switch version, program := text[prefix+1]|0x20, len(text)-prefix-len("1q")-6; {
 	case version == 'q':
 		ok = sum == checksum.Bech32Constant && (program == 32 || program == 52)
-	default: // versions 1 to 16; the rest of the alphabet stands for higher ones
+	default: // versions 1 to 16; other characters stand for higher versions
 		ok = sum == checksum.Bech32mConstant && oneOf(text[prefix+1]|0x20, "pzry9x8gf2tvdw0s") && program >= 4
 	}
 	if !ok {
@@ -69,8 +69,8 @@ func (s *Scanner) segwit(v *view, text []byte, start int) (next int, ok bool) {
 	return s.emit(v, ruleBitcoin, start, start+len(text))
 }
 
-// ethereum looks for an address of 40 hexadecimal digits. Either their case is the checksum of EIP-55, or they are
-// all in one case and do not follow a word in aboutArticle, such as "hash".
+// ethereum looks for an address of 40 hexadecimal digits. If the digits are in both cases, the case must be the
+// checksum of EIP-55. If they are in one case, they must not follow a word in aboutArticle, such as "hash".
 func (s *Scanner) ethereum(v *view, start int) (next int, ok bool) {
 	end := start + 42
 	if v.run(start+2, 41, isHex) != end || !v.closed(end) {

@@ -1,7 +1,7 @@
 package governor
 
-// jsonWebKey looks for the private part of a JSON Web Key. The name of its type or curve ends before i. Source: RFC
-// 7518, sections 6.2.2, 6.3.2 and 6.4.1; RFC 8037, section 2.
+// jsonWebKey looks for the private part of a JSON Web Key. The name of the key's type or curve ends before i. Source:
+// RFC 7518, sections 6.2.2, 6.3.2 and 6.4.1; RFC 8037, section 2.
 func (s *Scanner) jsonWebKey(v *view, i int) (next int, ok bool) {
 	for end := i + maxWebKey; i < end; i++ {
 		switch b := v.at(i); {
@@ -25,6 +25,6 @@ func (s *Scanner) jsonWebKey(v *view, i int) (next int, ok bool) {
 	return 0, false
 }
 
-// maxWebKey limits the distance from a JSON Web Key's type to its private part. A modulus of 4,096 bits fits between
-// them.
+// maxWebKey limits the distance, in bytes, from a JSON Web Key's type to its private part. It leaves room for a
+// modulus of 4,096 bits.
 const maxWebKey = 1024

@@ -27,13 +27,13 @@ func (s *Scanner) examine(v *view, start, end int, kinds uint16) (next int) {
 		return at
 	}
 	if kinds&isUpper != 0 && kinds&isLower == 0 && v.at(start-1) == '[' && v.at(end) == ']' {
-		return end // a placeholder from a redaction does not name anything
+		return end // a placeholder of an earlier redaction does not name anything
 	}
 	return s.name(v, start, end, kinds)
 }
 
-// behindColor skips the end of a terminal sequence that sets a color (ESC [ 3 2 m) at the start of a word. It returns
-// start if there is none.
+// behindColor skips the end of a terminal sequence that sets a color (ESC [ 3 2 m). The word that begins at start may
+// have this end as its first characters. If it has not, behindColor returns start.
 func behindColor(v *view, start, end int) int {
 	if before := v.at(start - 1); before != '[' && before != ';' {
 		return start
@@ -44,7 +44,7 @@ func behindColor(v *view, start, end int) int {
 	return start
 }
 
-// value tries the detectors for what may begin at the start of a word.
+// value tries the detectors for values that may begin at the start of a word.
 func (s *Scanner) value(v *view, start, end int, kinds uint16) (next int, ok bool) {
 	after := v.at(end)
 	if end-start >= minToken && v.text[start] == 'P' {
@@ -95,8 +95,8 @@ func (s *Scanner) joined(v *view, start, end int, after byte) (next int, ok bool
 	return 0, false
 }
 
-// numbers tries the detectors for words with digits. Most such words are short numbers or names, which are excluded
-// early.
+// numbers tries the detectors for words with digits. Most such words are short numbers or names, so numbers rejects
+// these early.
 func (s *Scanner) numbers(v *view, start, end int) (next int, ok bool) {
 	first := v.text[start]
 	if first == '+' {
@@ -161,13 +161,13 @@ func (s *Scanner) digits(v *view, start, end int) (next int, ok bool) {
 		return next, true
 	}
 	if n := &s.scratch.number; n.count == 1 && v.at(n.ends[0]) != ' ' && v.at(n.ends[0]) != '(' && !s.about(v, aboutPhone|aboutCall, start, n.ends[0]) {
-		return 0, false // a single group is a phone number only near a word about phones
+		return 0, false // without a word about phones nearby, a single group is not a phone number
 	}
 	return s.phone(v, start)
 }
 
-// isMACLength reports whether a word, not counting a period at its end, is as long as a MAC address with dashes or
-// dots: aa-bb-cc-dd-ee-ff, 00e0.4c68.91b2.
+// isMACLength reports whether a word is as long as a MAC address with dashes or dots: aa-bb-cc-dd-ee-ff,
+// 00e0.4c68.91b2. A period at the end of the word does not count.
 func isMACLength(word []byte) bool {
 	n := len(word)
 	if n > 0 && word[n-1] == '.' {
@@ -176,7 +176,8 @@ func isMACLength(word []byte) bool {
 	return n == 14 || n == 17 || n == 19 || n == 23
 }
 
-// enough reports whether at least six digits begin at i, with at most three separators between neighboring digits.
+// enough reports whether a row of at least six digits begins at i. There may be up to three separators between two
+// digits.
 func enough(v *view, i int) bool {
 	digits, others := 0, 0
 	for ; digits < 6; i++ {
@@ -193,7 +194,8 @@ func enough(v *view, i int) bool {
 	return true
 }
 
-// mayIdentify reports whether the word [start, end) begins like one of the layouts in letteredFormats.
+// mayIdentify reports whether the word [start, end) may have one of the layouts in letteredFormats. It looks only at
+// the beginning.
 func mayIdentify(v *view, start, end int) bool {
 	if end-start < 7 { // 65 170839 J003
 		return end-start == 2 && isDigitByte(v.at(start)) && v.at(end) == ' ' && isDigitByte(v.at(end+1)) && isDigitByte(v.at(end+6)) &&

@@ -27,7 +27,7 @@ func (v *validator) object(schema, name, argument, value string, depth int) bool
 		return v.properties(argument, value, depth)
 	case "additionalProperties":
 		if _, has := find(schema, "patternProperties"); has {
-			return true // it applies to fields that no pattern matches, and patterns are not evaluated here
+			return true // this keyword depends on which patterns match, and patterns are not evaluated here
 		}
 		properties, _ := find(schema, "properties")
 		return v.additional(properties, argument, value, depth)
@@ -35,7 +35,6 @@ func (v *validator) object(schema, name, argument, value string, depth int) bool
 	return true
 }
 
-// properties checks the keyword "properties".
 func (v *validator) properties(argument, value string, depth int) bool {
 	for members := jsontext.Open(value); ; {
 		name, one, ok := members.Member()
@@ -49,7 +48,7 @@ func (v *validator) properties(argument, value string, depth int) bool {
 	}
 }
 
-// additional checks the keyword "additionalProperties". It applies to fields that "properties" does not list.
+// additional checks the keyword "additionalProperties". The keyword applies to fields that are not in "properties".
 func (v *validator) additional(properties, argument, value string, depth int) bool {
 	for members := jsontext.Open(value); ; {
 		name, one, ok := members.Member()
@@ -68,7 +67,7 @@ func (v *validator) additional(properties, argument, value string, depth int) bo
 	}
 }
 
-// property returns the schema of a field with a quoted name.
+// property returns the schema of a field. The name is in quotes.
 func (v *validator) property(properties, name string) (schema string, ok bool) {
 	if properties == "" {
 		return "", false
@@ -92,8 +91,8 @@ func step(name string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
 }
 
-// equal reports whether two values are the same. Numbers are compared by value, and objects regardless of the order
-// of their fields.
+// equal reports whether two values are the same. Numbers are compared by value. In objects, the order of the fields
+// does not matter.
 func (v *validator) equal(a, b string, depth int) bool {
 	if v.work -= len(a) + len(b); depth > maxDepth || v.over() {
 		return v.fail("limit")

@@ -3,9 +3,9 @@
 //
 // Numbers are compared as float64. Lengths count Unicode code points. A $ref is "#", "#/$defs/NAME" or
 // "#/definitions/NAME". Annotations (title, description, default, examples, $schema, $comment, deprecated, readOnly,
-// writeOnly) have no effect. In the mode Rejected, Check rejects every other keyword, because a keyword without an
-// effect would promise a check that does not take place. In the mode Ignored, Check accepts other keywords, and they
-// never make a text invalid. This holds inside not and oneOf, and for exceptions to additionalProperties.
+// writeOnly) have no effect. In the mode Rejected, Check rejects every other keyword, because a schema with a keyword
+// that has no effect would promise too much. In the mode Ignored, Check accepts other keywords. They never make a
+// text invalid, not even inside not and oneOf or as exceptions to additionalProperties.
 package schema
 
 import (
@@ -19,12 +19,12 @@ import (
 // Bounds.
 const (
 	MaxLength = 32 << 10 // bytes of a schema
-	maxDepth  = 32       // schemas within schemas, and values within values that are compared with them
+	maxDepth  = 32       // nesting of schemas, and of values that are compared
 	maxNodes  = 5000     // schemas that Check visits
 	maxWork   = 16 << 20 // bytes of schemas and values that Validate reads
 )
 
-// kind is the kind of value that a keyword must have in a schema.
+// kind is the kind of value that a schema must have for a keyword.
 type kind uint8
 
 const (
@@ -57,7 +57,7 @@ var keywords = [...]struct {
 	{"$comment", annotation}, {"deprecated", annotation}, {"readOnly", annotation}, {"writeOnly", annotation},
 }
 
-// Keywords lists the keywords with an effect.
+// Keywords lists the keywords that have an effect.
 func Keywords() (names []string) {
 	for i := range keywords {
 		if keywords[i].kind != annotation {
@@ -70,7 +70,8 @@ func Keywords() (names []string) {
 // Mode says how Check handles keywords that it does not know.
 type Mode uint8
 
-// Ignored is for schemas that another program also applies. Such schemas may have keywords that Validate ignores.
+// Ignored is for schemas that another program also evaluates. Such schemas may have keywords that Validate does not
+// evaluate.
 const (
 	Rejected Mode = iota
 	Ignored
@@ -84,8 +85,8 @@ type checker struct {
 	steps int // schemas visited through references
 }
 
-// Check returns an error if text is not a schema of the subset. The error names the place, the keyword and the
-// remedy.
+// Check returns an error if text is not a schema of the subset. The error names the place and the keyword, and says
+// what to change.
 func Check(text string, unknown Mode) error {
 	if len(text) > MaxLength {
 		return errors.New("must have at most " + strconv.Itoa(MaxLength) + " bytes, got " + strconv.Itoa(len(text)))
@@ -97,7 +98,6 @@ func Check(text string, unknown Mode) error {
 	return c.schema(c.root, "#", 0)
 }
 
-// problem returns an error about a place.
 func problem(place, message string) error { return errors.New("at " + place + ": " + message) }
 
 // schema checks one schema and the schemas in it.
@@ -187,7 +187,7 @@ func (c *checker) schemas(k kind, raw, place string, depth int) error {
 	}
 }
 
-// checkValue returns the problem with a keyword's value, or an empty string if there is none.
+// checkValue returns the problem with a keyword's value. If nothing is wrong, it returns an empty string.
 func checkValue(k kind, raw string) string {
 	switch k {
 	case typeNames:
@@ -264,8 +264,8 @@ func resolve(root, ref string) (raw string, ok bool) {
 	return "", false
 }
 
-// ends rejects a schema that applies itself to the same value, because its validation would never end. It follows the
-// keywords that apply schemas to the same value.
+// ends rejects a schema that applies itself to the same value, because validation would never end. It follows all
+// keywords that apply a schema to the same value.
 func (c *checker) ends(raw, place string, depth int) error {
 	if c.steps++; depth > maxDepth || c.steps > maxNodes {
 		return problem(place, "the reference leads back to itself without a property or an item between, or references repeat too often")
@@ -284,7 +284,7 @@ func (c *checker) ends(raw, place string, depth int) error {
 	}
 }
 
-// same follows one keyword if it applies schemas to the same value.
+// same follows one keyword, if the keyword applies a schema to the same value.
 func (c *checker) same(name, value, place string, depth int) error {
 	switch name {
 	case "$ref":

@@ -85,8 +85,8 @@ func TestRejectedSchemas(t *testing.T) {
 	}
 }
 
-// TestIgnoredKeywords: a keyword that is not evaluated never makes a text invalid, and the keywords beside it still
-// do.
+// TestIgnoredKeywords: a keyword that is not evaluated never makes a text invalid. The keywords beside it can still
+// make the text invalid.
 func TestIgnoredKeywords(t *testing.T) {
 	for _, c := range []struct{ schema, text, keyword string }{
 		{`{"patternProperties":{"^x":{}},"additionalProperties":false}`, `{"x1":1}`, ""},
@@ -119,7 +119,8 @@ func TestIgnoredKeywords(t *testing.T) {
 	}
 }
 
-// TestHostileAnswers: deep and large responses, and schemas that take a lot of work, end with "limit".
+// TestHostileAnswers: validation ends with "limit" for deep or large responses, and for schemas that take a lot of
+// work.
 func TestHostileAnswers(t *testing.T) {
 	deep := strings.Repeat(`{"v":1,"c":[`, 40) + `{"v":1}` + strings.Repeat(`]}`, 40)
 	wide := `{"v":1,"c":[` + strings.Repeat(`{"v":1},`, 400000) + `{"v":2}]}`
@@ -147,7 +148,7 @@ func TestKeywordsAreListed(t *testing.T) {
 	}
 }
 
-// FuzzSchema: Check never crashes, and neither does Validate with a schema that Check accepts.
+// FuzzSchema: Check never crashes. If Check accepts a schema, Validate does not crash either.
 func FuzzSchema(f *testing.F) {
 	f.Add(person, `{"name":"A","age":1}`)
 	f.Add(tree, `{"v":1,"c":[{"v":null}]}`)

@@ -10,11 +10,11 @@ import (
 
 // Result is the outcome of Validate. Its zero value means that the text is valid.
 type Result struct {
-	// Keyword is the first keyword, in the schema's order, that the text does not satisfy. It is "json" if the text
-	// is not JSON, and "false" if that part of the schema is the literal false. It is "limit" if the text nests
-	// deeper than 32 levels in the schema's terms, or takes too much work.
+	// Keyword is the first keyword, in the schema's order, that the text does not satisfy. If the text is not JSON,
+	// Keyword is "json". If that part of the schema is the literal false, it is "false". If the schema would check
+	// the text deeper than 32 levels, or if the text takes too much work, it is "limit".
 	Keyword string
-	// Path is the place in the text as a JSON Pointer (RFC 6901). Names that the schema does not have appear as "*".
+	// Path is the place in the text as a JSON Pointer (RFC 6901). If a name is not in the schema, it appears as "*".
 	Path string
 }
 
@@ -25,14 +25,14 @@ func (r *Result) Valid() bool { return r.Keyword == "" }
 type validator struct {
 	root   string
 	work   int
-	quiet  int // how many enclosing schemas are alternatives, which may fail
-	unsure int // number of keywords so far that are not evaluated
+	quiet  int // number of enclosing schemas that may fail, because they are alternatives
+	unsure int // number of keywords so far that were not evaluated
 	path   []byte
 	result Result
 }
 
-// Validate checks a text against a schema that Check accepts. The text must be one JSON value with nothing but white
-// space around it.
+// Validate checks a text against a schema that Check accepts. The text must be one JSON value. Only white space may
+// be around it.
 func Validate(schema, text string) Result {
 	if jsontext.Check([]byte(text)) != jsontext.OK {
 		return Result{Keyword: "json"}
@@ -42,7 +42,7 @@ func Validate(schema, text string) Result {
 	return v.result
 }
 
-// fail records the first keyword outside alternatives that is not satisfied. It returns false.
+// fail records the first keyword that is not satisfied. Inside alternatives, it records nothing. It returns false.
 func (v *validator) fail(keyword string) bool {
 	if keyword == "limit" || v.quiet == 0 && v.result.Keyword == "" {
 		v.result = Result{keyword, string(v.path)}
@@ -50,7 +50,7 @@ func (v *validator) fail(keyword string) bool {
 	return false
 }
 
-// over reports whether a limit was reached. In that case, everything fails.
+// over reports whether a limit was reached. If so, every check fails.
 func (v *validator) over() bool { return v.work < 0 || v.result.Keyword == "limit" }
 
 // schema reports whether a value satisfies a schema.
@@ -137,8 +137,8 @@ func (v *validator) combined(name, argument, value string, depth int) bool {
 	return name == "allOf" || !v.over() && valid > 0 && (certain < 2 || name == "anyOf") || v.fail(name)
 }
 
-// alternative checks a schema that may fail. If a value satisfies it, the result is certain only if every keyword
-// that applies to the value is evaluated. A keyword that is not evaluated might reject the value.
+// alternative checks a schema that may fail. If a value satisfies the schema but some keyword for the value is not
+// evaluated, the result is not certain. That keyword might reject the value.
 func (v *validator) alternative(schema, value string, depth int) (ok, sure bool) {
 	before := v.unsure
 	v.quiet++
@@ -150,7 +150,6 @@ func (v *validator) alternative(schema, value string, depth int) (ok, sure bool)
 	return ok, v.unsure == before
 }
 
-// hasType checks the keyword "type".
 func hasType(argument, value string) bool {
 	if argument[0] != '[' {
 		return isOfType(argument, value)
@@ -184,7 +183,8 @@ func isOfType(name, value string) bool {
 	return isNumber(value) && isWhole(value)
 }
 
-// isWhole reports whether a number has no fraction, such as 1.0 or 1e3. Numbers from 2^53 on never have one.
+// isWhole reports whether a number has no fraction. Examples are 1.0 and 1e3. Numbers from 2^53 on never have a
+// fraction.
 func isWhole(raw string) bool {
 	if !strings.ContainsAny(raw, ".eE") {
 		return true
@@ -193,7 +193,6 @@ func isWhole(raw string) bool {
 	return n >= 1<<53 || n <= -1<<53 || n == float64(int64(n))
 }
 
-// listed checks the keyword "enum".
 func (v *validator) listed(argument, value string, depth int) bool {
 	for values := jsontext.Open(argument); ; {
 		one, ok := values.Element()
@@ -206,7 +205,6 @@ func (v *validator) listed(argument, value string, depth int) bool {
 	}
 }
 
-// stringSatisfies checks the keywords for strings.
 func stringSatisfies(name, argument, value string) bool {
 	switch name {
 	case "minLength":
@@ -217,7 +215,6 @@ func stringSatisfies(name, argument, value string) bool {
 	return true
 }
 
-// numberSatisfies checks the keywords for numbers.
 func numberSatisfies(name, argument, value string) bool {
 	switch name {
 	case "minimum":
@@ -232,7 +229,7 @@ func numberSatisfies(name, argument, value string) bool {
 	return true
 }
 
-// counts reports whether n satisfies a keyword that limits it.
+// counts reports whether n satisfies a keyword that limits a count.
 func counts(n int, least bool, argument string) bool {
 	if least {
 		return float64(n) >= number(argument)
@@ -240,7 +237,6 @@ func counts(n int, least bool, argument string) bool {
 	return float64(n) <= number(argument)
 }
 
-// array checks the keywords for arrays.
 func (v *validator) array(schema, name, argument, value string, depth int) bool {
 	v.work -= len(value)
 	switch name {
@@ -267,7 +263,6 @@ func (v *validator) array(schema, name, argument, value string, depth int) bool 
 	return true
 }
 
-// prefix checks the keyword "prefixItems".
 func (v *validator) prefix(argument, value string, depth int) bool {
 	schemas, elements := jsontext.Open(argument), jsontext.Open(value)
 	for i := 0; ; i++ {
@@ -282,7 +277,7 @@ func (v *validator) prefix(argument, value string, depth int) bool {
 	}
 }
 
-// at checks a part of the value against a schema. step is the part's step in the path.
+// at checks a part of a value against a schema. step is the step that leads to the part in the path.
 func (v *validator) at(step, schema, value string, depth int) bool {
 	length := len(v.path)
 	if length < 200 {
