@@ -24,9 +24,9 @@ func (t *threads) add(one thread) bool {
 }
 
 // machine is the memory of a search. It holds the best match so far and two sets of threads. The first set holds the
-// threads that the last code point has led to. The second set also holds all threads that these reach without another
-// code point. Threads are in order of their starts. Therefore, if two threads are at one instruction, the first has
-// the earlier start.
+// threads that the last code point has led to. The second set holds the same threads and all threads that they reach
+// without another code point. Threads are in order of their starts. Therefore, if two threads are at one instruction,
+// the first has the earlier start.
 type machine struct {
 	pending, live threads
 	stack         []uint16

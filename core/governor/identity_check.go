@@ -9,7 +9,6 @@ import (
 // The checks below receive as many digits as one of the identifier's shapes has. The last character for cnResident
 // may be an X.
 
-//
 //go:noinline
 func two(d []byte) int { return int(d[0]-'0')*10 + int(d[1]-'0') }
 

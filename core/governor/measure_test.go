@@ -54,7 +54,8 @@ func (s score) report(t *testing.T, name string, recall, precision float64) {
 }
 
 // TestSecretsMeasured generates tokens from the issuers' formats. The seed and the text around the tokens are not the
-// ones that were used to write the rules. The test also generates as many texts of the same size that are not tokens.
+// ones that were used to write the rules. For each token, the test also generates a text of the same size that is not
+// a token.
 func TestSecretsMeasured(t *testing.T) {
 	random := rand.New(rand.NewPCG(20261122, 12))
 	var total score

@@ -10,9 +10,9 @@ const maxPrefix = 32
 // prefixed looks for a token of a service whose tokens have no format of their own. Such a token has a prefix and
 // then random letters and digits. The prefix consists of words in one case. A dash or an underscore follows each of
 // the words. If the word begins with the prefix of a format, known is the length of that prefix. Otherwise, known is
-// 0. If known is not 0, the word may be a token of that format with the end cut off. It is a finding only under two
-// conditions. First, a part of its prefix says that a secret follows. Second, the prefix is longer than known, or
-// every part of it says so.
+// 0. If known is not 0, the word may be a token of that format with the end cut off. In that case, it is a finding
+// only under two conditions. First, a part of its prefix says that a secret follows. Second, the prefix is longer
+// than known, or every part of it says so.
 func (s *Scanner) prefixed(v *view, start, end, known int) (next int, ok bool) {
 	for end > start && v.text[end-1] == '.' {
 		end--

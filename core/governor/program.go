@@ -40,7 +40,7 @@ const (
 )
 
 // MaxMatch is the maximum length of a match of a pattern, in bytes. MaxInstructions limits the number of instructions
-// of all patterns together. It thus limits the work for each character.
+// of all patterns together, because it determines the work for each character.
 const (
 	MaxMatch        = 256
 	MaxInstructions = 400

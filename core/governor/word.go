@@ -95,8 +95,8 @@ func (s *Scanner) joined(v *view, start, end int, after byte) (next int, ok bool
 	return 0, false
 }
 
-// numbers tries the detectors for words with digits. Most such words are short numbers or names, so numbers rejects
-// these early.
+// numbers tries the detectors for words with digits. Most such words are short numbers or names, and numbers rejects
+// them early.
 func (s *Scanner) numbers(v *view, start, end int) (next int, ok bool) {
 	first := v.text[start]
 	if first == '+' {

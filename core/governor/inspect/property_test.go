@@ -29,8 +29,8 @@ var secrets = []positive{
 	{"secret.password", "password: h7Gk29sLqPz!", "h7Gk29sLqPz!"},
 }
 
-// positives reads the examples that are spelled out in the data. Other examples have generated tokens. The tests of
-// the governor package cover those.
+// positives reads the examples that are spelled out in the data. The tests of the governor package cover the examples
+// with generated tokens.
 func positives(t testing.TB) (all []positive) {
 	t.Helper()
 	files, err := filepath.Glob("../../../testdata/governor/*.txt")
