@@ -65,7 +65,6 @@ func readFile(t testing.TB, file, content string) (all []ruleData) {
 	return all
 }
 
-// add reads one line below the "rule" line.
 func (r *ruleData) add(line, where string, seed uint64) bool {
 	word, rest, _ := strings.Cut(line, " ")
 	switch word {

@@ -101,7 +101,6 @@ func joins(r rune) bool {
 	return wide > ' ' && wide <= '~' && isAlnum(byte(wide))
 }
 
-// covers reports whether an exemption applies to a complete finding.
 func (s *Scanner) covers(e *Exemption, c Category, text []byte) bool {
 	if e.Value == "" {
 		return s.matchesWhole(e.Program, text)

@@ -15,7 +15,6 @@ func two(d []byte) int { return int(d[0]-'0')*10 + int(d[1]-'0') }
 // isDate reports whether six digits are a year, month and day.
 func isDate(d []byte) bool { return isMonthDay(two(d[2:]), two(d[4:])) }
 
-// isDayFirst reports whether six digits are a day, month and year.
 func isDayFirst(d []byte) bool { return isMonthDay(two(d[2:]), two(d)) }
 
 // isMonthDay reports whether two numbers can be a month and a day in that month.

@@ -31,7 +31,6 @@ func (s *Scanner) continuesArticle(i int) bool {
 	return false
 }
 
-// forget removes the recorded words about some subjects.
 func (s *Scanner) forget(subject context) {
 	for ; subject != 0; subject &= subject - 1 {
 		s.seen[bits.TrailingZeros64(uint64(subject))] = 0

@@ -159,10 +159,8 @@ func (p *Policy) overrideRule(a *RuleActions, at int) (next int) {
 	return at
 }
 
-// listRule returns the ID of a keyword list's rule.
 func listRule(i int) ID { return ID(len(table) + i) }
 
-// patternRule returns the ID of a pattern's rule.
 func (p *Policy) patternRule(i int) ID { return ID(len(table) + len(p.settings.Lists) + i) }
 
 // Rule describes a rule of the table, or the rule of a list or pattern in the settings. If there is no such rule, the

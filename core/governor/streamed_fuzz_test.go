@@ -26,7 +26,6 @@ func cutAtRandom(text string, random *rand.Rand) (pieces []string) {
 	return pieces
 }
 
-// placeholders returns a redactor that knows [EMAIL_1] and [EMAIL_2].
 func placeholders(p *governor.Policy) *governor.Redactor {
 	id, _ := governor.Lookup("personal.email")
 	q := governor.NewPolicy()

@@ -250,7 +250,6 @@ func writeIdentities(b *bytes.Buffer) {
 	b.WriteString("}\n")
 }
 
-// countDigits returns the number of digits in a shape and in its first group.
 func countDigits(shape string) (digits, first int) {
 	for n, group := range strings.FieldsFunc(shape, func(r rune) bool { return r < '0' || r > '9' }) {
 		length, err := strconv.Atoi(group)

@@ -237,7 +237,6 @@ var tokenFormats = [...]tokenFormat{
 // formatSubjects lists the subjects that formats need. A number in formatText is an index into this list.
 var formatSubjects = [...]context{0, aboutSecret, aboutAWS, aboutDatadog, aboutHeroku, aboutVercel, aboutCloudflare, aboutTwilio, aboutVendor}
 
-// oneFormat is one format of formatText.
 type oneFormat struct {
 	pattern string
 	rule    ID

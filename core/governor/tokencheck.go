@@ -21,7 +21,6 @@ const (
 	ofOpenAI
 )
 
-// accepts reports whether a token meets the condition.
 func (c check) accepts(token []byte) bool {
 	switch c {
 	case ofPostern:

@@ -254,7 +254,6 @@ type wordPair struct {
 	entry         uint8
 }
 
-// bucketOf returns the bucket for a token format's first two bytes.
 func bucketOf(first, second byte) int { return int(first&31)<<5 | int(second&31) }
 
 // unanchored is the bucket for token formats without a literal prefix of two bytes.

@@ -105,7 +105,6 @@ func redacted(t *testing.T) *governor.Redactor {
 	return check.Redactor
 }
 
-// restored lists responses and what the caller gets.
 var restored = []struct {
 	kind       inspect.Kind
 	body, want string

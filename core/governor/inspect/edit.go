@@ -139,12 +139,10 @@ func appendQuote(dst []byte, level uint8) []byte {
 	return append(dst, '"')
 }
 
-// placeholder appends the placeholder for w.match.
 func (w *writer) placeholder(dst []byte, rule governor.ID) []byte {
 	return w.redactor.Replace(dst, w.policy, rule, w.match)
 }
 
-// appendEscaped appends text, escaped for the given level.
 func appendEscaped(dst []byte, text string, level int) []byte {
 	for range level {
 		text = string(jsontext.Escape(text))

@@ -11,7 +11,6 @@ import (
 
 const card = "4111111111111111"
 
-// rewrites lists bodies and their rewritten forms.
 var rewrites = []struct{ name, body, want string }{
 	{
 		"split over two parts",

@@ -21,7 +21,6 @@ type locator struct {
 	levels [jsontext.MaxDepth]level
 }
 
-// locate sets the paths of all listed findings and of the reports.
 func (in *inspector) locate() {
 	if len(in.places) == 0 {
 		return
@@ -99,7 +98,6 @@ func (l *locator) readString() span {
 	return span{start: uint32(start), end: uint32(at)}
 }
 
-// isKey reports whether the next character is a colon.
 func (l *locator) isKey() bool {
 	for l.pos < len(l.body) {
 		switch l.body[l.pos] {

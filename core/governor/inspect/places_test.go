@@ -131,7 +131,6 @@ var checked = []struct {
 	{inspect.AnthropicAnswer, "content[0].content[0].title", `{"content":[{"type":"web_search_tool_result","content":[{"type":"web_search_result","encrypted_content":"x","title":"«»"}]}]}`},
 }
 
-// spellings returns ways to write the finding in a JSON string.
 func spellings() map[string]string {
 	var all strings.Builder
 	for _, c := range email {

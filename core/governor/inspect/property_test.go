@@ -90,7 +90,6 @@ var fillers = []string{"x", "no finding here. ", "é😀 \"quoted\" \\ ", "\n\tt
 
 func filler(r *rand.Rand) string { return fillers[r.IntN(len(fillers))] }
 
-// value returns random JSON without findings.
 func value(r *rand.Rand, depth int) string {
 	switch n := r.IntN(8); {
 	case n < 3 || depth == 0:

@@ -129,7 +129,6 @@ func (w *collector) write(resp *chat.Response) {
 	}
 }
 
-// pathAt returns the path of the text at an offset of the buffer.
 func (w *collector) pathAt(at int) string {
 	for i := range w.slots {
 		if s := &w.slots[i]; at >= 0 && at < s.end {

@@ -39,7 +39,6 @@ type unit struct {
 // unit.
 const maxUnits = 1 << 16
 
-// enter starts a field of the body.
 func (w *walker) enter(name []byte, s span) {
 	w.section = definitions
 	if code := lookUp(sectioned[:], name); code > 0 {
@@ -57,14 +56,12 @@ func (w *walker) enter(name []byte, s span) {
 	}
 }
 
-// begin starts a unit.
 func (w *walker) begin(at int) {
 	if w.units.count < maxUnits {
 		w.units.push(unit{uint32(at), w.section})
 	}
 }
 
-// message starts a message.
 func (w *walker) message() {
 	if w.mode == reserve {
 		w.begin(w.pos)

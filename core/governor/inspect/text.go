@@ -22,7 +22,6 @@ const (
 	restore      // replace placeholders with their values
 )
 
-// inspector checks the texts of one body.
 type inspector struct {
 	check    *Check
 	mode     mode
@@ -156,7 +155,6 @@ func (in *inspector) finding(f governor.Finding, text []byte) {
 	in.report(Finding{Rule: f.Rule, Action: action, Start: f.Start - int(s.pos), End: f.End - int(s.pos)}, int(s.start), text[f.Start:f.End])
 }
 
-// count adds a finding to the tally.
 func (in *inspector) count(f governor.Finding, action governor.Action) {
 	in.single[0] = f
 	in.result.Tally.Add(in.check.Policy, in.dir, in.single[:])

@@ -16,7 +16,6 @@ type block struct {
 	message     span
 }
 
-// anthropic checks an event of the Messages API.
 func (p *passed) anthropic() {
 	var b block
 	top := enter(p.data, root(p.data), '{')
@@ -90,7 +89,6 @@ func (p *passed) input(b *block, v span) {
 	}
 }
 
-// blockDelta checks a piece of a block.
 func (p *passed) blockDelta(b *block) {
 	members := enter(p.data, b.delta, '{')
 	for name, v, ok := members.member(); ok; name, v, ok = members.member() {

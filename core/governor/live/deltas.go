@@ -79,7 +79,6 @@ func (o *output) delta(d *chat.Delta) {
 	}
 }
 
-// both appends a delta to send and store.
 func (o *output) both(d *chat.Delta) {
 	o.send = append(o.send, *d)
 	o.store = append(o.store, *d)

@@ -91,7 +91,6 @@ func (p *passed) stored() []chat.Delta {
 	return append(p.early, p.deltas[:n]...)
 }
 
-// edited reports whether the event was rewritten.
 func (p *passed) edited() bool { return len(p.edits) > 0 }
 
 // edit replaces the data at a place.
@@ -105,7 +104,6 @@ func (p *passed) edit(at span, with []byte) {
 	p.edits[i] = edit{at, with}
 }
 
-// rewritten returns the data with all edits applied.
 func (p *passed) rewritten() []byte {
 	if !p.edited() {
 		return p.data
@@ -185,7 +183,6 @@ func (p *passed) flush(c *channel) {
 	p.stream.close(c)
 }
 
-// flushAll ends all channels that match.
 func (p *passed) flushAll(which func(*channel) bool) {
 	p.met++
 	s := p.stream

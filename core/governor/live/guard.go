@@ -32,7 +32,6 @@ func (g *Guard) rules() *governor.Rules {
 
 func (g *Guard) redactor() *governor.Redactor { return g.Redactor }
 
-// action returns the policy's action for a finding in the output.
 func (g *Guard) action(rule governor.ID) governor.Action {
 	return g.Policy.Action(governor.Output, rule)
 }

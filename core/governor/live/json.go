@@ -67,7 +67,6 @@ func blank(data []byte, i int) int {
 	return i
 }
 
-// stringEnd returns the end of the string at an index.
 func stringEnd(data []byte, i int) int {
 	for i++; i < len(data); i++ {
 		switch data[i] {
@@ -80,7 +79,6 @@ func stringEnd(data []byte, i int) int {
 	return len(data)
 }
 
-// valueEnd returns the end of the value at an index.
 func valueEnd(data []byte, i int) int {
 	depth := 0
 	for i < len(data) {

@@ -136,7 +136,6 @@ func (p *passed) choicePiece(c *choice, kind chat.DeltaKind, place uint64, v spa
 	return p.piece(&channel{kind: kind, choice: c.index, place: place}, v, c.finish)
 }
 
-// turn ends a choice's texts of other kinds.
 func (p *passed) turn(index uint64, kind chat.DeltaKind) {
 	p.met++
 	for i := range p.stream.channels {
@@ -288,7 +287,6 @@ func (p *passed) openAITail(c *channel, tail []byte) []byte {
 	return b.B
 }
 
-// openAIDelta writes the field of a delta for the channel's text.
 func openAIDelta(b *jsontext.Builder, c *channel, tail jsontext.Escaped) {
 	call := func(place uint64, kind, member string) {
 		b.B = append(b.B, `"tool_calls":[{"index":`+strconv.FormatUint(place, 10)+`,"`+kind+`":{"`+member+`":"`+string(tail)+`"}}]`...)

@@ -45,7 +45,6 @@ func place(text int, item, sub uint64) uint64 {
 	return uint64(text)<<textShift | item<<itemShift | sub
 }
 
-// itemOf returns the index of a channel's item.
 func (c *channel) itemOf() uint64 { return c.place >> itemShift & (1<<itemShift - 1) }
 
 // response is an event of the Responses API, with the positions of its fields.
@@ -60,7 +59,6 @@ type response struct {
 	isDelta                    bool
 }
 
-// responses checks an event of the Responses API.
 func (p *passed) responses() {
 	var r response
 	p.typeOf(&r)
@@ -79,7 +77,6 @@ func (p *passed) responses() {
 	p.renumber(&r)
 }
 
-// typeOf reads an event's type.
 func (p *passed) typeOf(r *response) {
 	r.text = -1
 	top := enter(p.data, root(p.data), '{')
@@ -132,7 +129,6 @@ func (r *response) set(name string, v span, data []byte) {
 // maxItemID limits the length, in bytes, of the item ID that a tail event contains.
 const maxItemID = 128
 
-// responsesDelta checks a piece of a text.
 func (p *passed) responsesDelta(r *response) {
 	t := &streamedTexts[r.text]
 	c := channel{kind: t.kind, place: place(r.text, r.output, r.sub)}
@@ -235,7 +231,6 @@ func (p *passed) parts(v span) {
 	}
 }
 
-// itemWhole checks a complete item.
 func (p *passed) itemWhole(v span) {
 	members := enter(p.data, v, '{')
 	for name, v, ok := members.member(); ok; name, v, ok = members.member() {

@@ -40,7 +40,6 @@ func (s *Stream) Blocked() bool { return s.blocked }
 // held-back text. The provider's response then counts as malformed.
 func (s *Stream) Failed() bool { return s.failed }
 
-// ended reports whether nothing more may be sent.
 func (s *Stream) ended() bool { return s.blocked || s.failed }
 
 // Fields lists the fields for serialization with the exchange's state.

@@ -6,7 +6,6 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// object checks the keywords for objects.
 func (v *validator) object(schema, name, argument, value string, depth int) bool {
 	v.work -= len(value)
 	switch name {

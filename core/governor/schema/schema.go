@@ -77,7 +77,6 @@ const (
 	Ignored
 )
 
-// checker is the state of Check.
 type checker struct {
 	root  string
 	mode  Mode
@@ -100,7 +99,6 @@ func Check(text string, unknown Mode) error {
 
 func problem(place, message string) error { return errors.New("at " + place + ": " + message) }
 
-// schema checks one schema and the schemas in it.
 func (c *checker) schema(raw, place string, depth int) error {
 	if raw == "true" || raw == "false" {
 		return nil
@@ -122,7 +120,6 @@ func (c *checker) schema(raw, place string, depth int) error {
 	}
 }
 
-// keyword checks one keyword's value.
 func (c *checker) keyword(name, value, place string, depth int) error {
 	k, ok := kindOf(name)
 	if !ok && c.mode == Ignored {
@@ -161,7 +158,6 @@ func kindOf(name string) (k kind, ok bool) {
 	return 0, false
 }
 
-// schemas checks a list or a map of schemas.
 func (c *checker) schemas(k kind, raw, place string, depth int) error {
 	if k == schemaList && (raw[0] != '[' || count(raw) == 0) {
 		return problem(place, "must be an array of at least one schema")
@@ -232,7 +228,6 @@ func isType(raw string) bool {
 	return false
 }
 
-// every reports whether a condition is true of all elements of an array.
 func every(raw string, condition func(string) bool) bool {
 	for c := jsontext.Open(raw); ; {
 		value, ok := c.Element()

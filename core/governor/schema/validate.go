@@ -21,7 +21,6 @@ type Result struct {
 // Valid reports whether the text satisfies the schema.
 func (r *Result) Valid() bool { return r.Keyword == "" }
 
-// validator is the state of Validate.
 type validator struct {
 	root   string
 	work   int
@@ -53,7 +52,6 @@ func (v *validator) fail(keyword string) bool {
 // over reports whether a limit was reached. If so, every check fails.
 func (v *validator) over() bool { return v.work < 0 || v.result.Keyword == "limit" }
 
-// schema reports whether a value satisfies a schema.
 func (v *validator) schema(schema, value string, depth int) bool {
 	if schema == "true" {
 		return true
@@ -75,7 +73,6 @@ func (v *validator) schema(schema, value string, depth int) bool {
 	}
 }
 
-// keyword reports whether a value satisfies one keyword of a schema.
 func (v *validator) keyword(schema, name, argument, value string, depth int) bool {
 	switch name {
 	case "$ref":

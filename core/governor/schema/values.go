@@ -21,7 +21,6 @@ func text(raw string) string { return gjson.Parse(raw).Str }
 // sameText reports whether two quoted strings are equal.
 func sameText(a, b string) bool { return a == b || text(a) == text(b) }
 
-// find returns the value of the field with the given name.
 func find(object, name string) (value string, ok bool) {
 	for c := jsontext.Open(object); ; {
 		key, value, more := c.Member()
