@@ -260,6 +260,7 @@ func inCall(v *view, i int) int {
 }
 
 // behindOptions skips options without a value: ConvertTo-SecureString -AsPlainText -Force …. The options start at i.
+// behindOptions returns their end.
 func behindOptions(v *view, i int) int {
 	for n := 0; n < 3 && v.at(i) == ' ' && v.at(i+1) == '-' && isLetterByte(v.at(i+2)); n++ {
 		i = v.run(i+2, maxIndent, isLower|isUpper)
@@ -352,7 +353,7 @@ func isArgument(v *view, start, i int) bool {
 // spaces returns the end of the spaces and tabs at i. It reads at most four.
 func (v *view) spaces(i int) int { return v.gap(i, 4) }
 
-// gap returns the end of the spaces and tabs at i. It reads at most as many as the parameter most says.
+// gap returns the end of the spaces and tabs at i. The parameter most limits their number.
 func (v *view) gap(i, most int) int {
 	for end := i + most; i < end && (v.at(i) == ' ' || v.at(i) == '\t'); i++ {
 	}

@@ -263,9 +263,9 @@ func (s *Scanner) bankAccount(v *view, start int, n *number, k int) (next int, o
 	return s.emit(v, ruleBankAccount, start, n.ends[k])
 }
 
-// isRouting checks the weighted sum of nine digits and the Federal Reserve district in the first two. The district is
-// 01 to 12. It is increased by 20 for thrifts and by 60 for electronic transfers. It is 00 for the government and 80
-// for traveler's checks.
+// isRouting checks the weighted sum of nine digits and the Federal Reserve district in the first two. A district is a
+// number from 01 to 12. Thrifts add 20 to it, and electronic transfers add 60. The number is 00 for the government
+// and 80 for traveler's checks.
 func isRouting(d []byte) bool {
 	district := two(d)
 	return (district <= 12 || district >= 21 && district <= 32 || district >= 61 && district <= 72 || district == 80) &&

@@ -203,8 +203,8 @@ func (s *Scanner) national(v *view, start int, p *phoneNumber) (next int, ok boo
 }
 
 // behindGroup reports whether a space comes before i, and a group of four capitals or digits before the space. At
-// least one of the four is a capital. They may be the start of a bank account's number that was rejected, as in NL91
-// ABNA 0417.
+// least one of the four is a capital. Such a group may be part of a rejected bank account number, as in NL91 ABNA
+// 0417.
 func behindGroup(v *view, i int) bool {
 	kinds := uint16(0)
 	for n := 2; n < 6; n++ {

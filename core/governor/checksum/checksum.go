@@ -19,8 +19,8 @@ func Luhn(digits []byte) bool {
 }
 
 // Weighted multiplies each digit by its weight and returns the sum. weights lists numbers separated by single spaces.
-// It must not have more numbers than there are digits. weights is a string because it takes less space in the
-// WebAssembly module than a slice.
+// There must not be more weights than digits. weights is a string because it takes less space in the WebAssembly
+// module than a slice.
 //
 //go:noinline
 func Weighted(digits []byte, weights string) int {
