@@ -18,19 +18,19 @@ import (
 // Family is one API that callers use, such as OpenAI's chat completions.
 type Family struct {
 	Dialect chat.Dialect
-	// Members is the dialect of Parsed.Members. It is the family's own dialect, except that the native family's
-	// fields are written in OpenAI's dialect.
+	// Members is the dialect of Parsed.Members. It is the family's own dialect. The native family's fields are in
+	// OpenAI's dialect.
 	Members chat.Dialect
-	// Parse reads a body, which is a JSON object that has passed jsontext.Check. It adds problems to the Parser. If
-	// there are any, the result must not be used.
+	// Parse reads a body. The body is a JSON object that has passed jsontext.Check. Parse adds problems to the
+	// Parser. If there are any, the result must not be used.
 	Parse func(p *Parser, root gjson.Result) Parsed
 	// Answer appends a complete response.
 	Answer func(dst []byte, r *chat.Response, m *Meta) []byte
 	// Stream appends the server-sent events of one delta. It appends nothing for DeltaUsage and DeltaEnd, which
 	// End covers, and nothing for DeltaError.
 	Stream func(dst []byte, s *State, d *chat.Delta, m *Meta) []byte
-	// End appends the end of a complete stream: finish reasons, usage and the family's end mark. whole is the
-	// complete response if NeedsWhole is set, and otherwise nil.
+	// End appends the end of a complete stream: finish reasons, usage and the family's end mark. If NeedsWhole is
+	// set, whole is the complete response. Otherwise, it is nil.
 	End        func(dst []byte, s *State, whole *chat.Response, m *Meta) []byte
 	NeedsWhole bool
 	// StreamError appends the error that ends an incomplete stream. No end mark follows.
@@ -44,12 +44,12 @@ type Family struct {
 // Parsed is the result of Family.Parse.
 type Parsed struct {
 	Request chat.Request
-	// Members contains the body's fields in the dialect Family.Members, comma-separated, without the fields that
-	// wire.Family.Direct writes. They are copied one by one, and each value keeps its JSON spelling.
+	// Members contains the body's fields in the dialect Family.Members, comma-separated. The fields that
+	// wire.Family.Direct writes are left out. Each value keeps its JSON spelling.
 	Members []byte
 	// PromptTokens is an estimate. If it is 0, the exchange estimates the tokens from Request.
 	PromptTokens uint64
-	// Defaulted contains the parameters that the request omits and the family sets by default.
+	// Defaulted contains the parameters that the family sets because the request omits them.
 	Defaulted chat.Params
 	// Aliases are the functions that replace the request's tools.
 	Aliases chat.Aliases
@@ -57,7 +57,7 @@ type Parsed struct {
 	Unknown []chat.Member
 }
 
-// Meta contains the data that Postern adds to the model's output in a response.
+// Meta contains the data that Postern adds to a response.
 type Meta struct {
 	RequestID    string
 	Model        string // catalog name
@@ -70,7 +70,7 @@ type Meta struct {
 	Aliases      chat.Aliases
 	Attempts     uint64 // calls to providers
 	LatencyMs    uint64 // since the request arrived
-	Governor     string // the Governor's decisions as a JSON object; empty: it is not enabled
+	Governor     string // the Governor's decisions as a JSON object; empty if the Governor is not enabled
 }
 
 // maxDetails is the maximum number of problems in one error.
@@ -79,19 +79,19 @@ const maxDetails = 20
 // Parser collects the problems of a request.
 type Parser struct {
 	Details []fault.Detail
-	// Skim asks only for the parts that the exchange keeps. Request.Messages may then be missing if
-	// Parsed.PromptTokens is set.
+	// Skim means that the exchange keeps only parts of the result. If Parsed.PromptTokens is set, Request.Messages
+	// may then be missing.
 	Skim bool
 	// Strict rejects fields that the native family would otherwise ignore.
 	Strict bool
-	// Native asks for tools under their own names, because the target has the request's dialect.
+	// Native keeps the names of tools, because the target has the request's dialect.
 	Native bool
-	// Foreign describes the first part that only targets with the request's own dialect support. Its message is only
-	// part of a sentence, such as: is "video".
+	// Foreign describes the first part that only targets with the request's own dialect support. The text is the end
+	// of a sentence, such as: is "video".
 	Foreign fault.Detail
-	// Own is the same for a provider tool, or for an item that belongs to one.
+	// Own is like Foreign, for the first provider tool or item that belongs to a provider tool.
 	Own fault.Detail
-	// Catalog has the fields that are forwarded and the prices of provider tools. If it is nil, all fields are
+	// Catalog has the fields that are forwarded and the prices of provider tools. If Catalog is nil, all fields are
 	// forwarded.
 	Catalog  *config.Config
 	elements int
@@ -103,7 +103,7 @@ type Parser struct {
 // JSON.
 const maxElements = 20_000
 
-// Body returns a request's body if it is a JSON object. Otherwise, it adds a problem, and ok is false.
+// Body returns a request's body. If the body is not a JSON object, Body adds a problem, and ok is false.
 func (p *Parser) Body(body []byte) (root gjson.Result, ok bool) {
 	if found := jsontext.Examine(body); found.Problem != jsontext.OK {
 		message := found.Message(Quote)
@@ -146,8 +146,8 @@ func (p *Parser) WrongType(field, want string, v gjson.Result) {
 	p.Wrong(field, "must be "+want+", got "+typeName(v))
 }
 
-// WrongValue adds a problem with a parameter's value. It repeats the value as Quote does: "must be text or json, got
-// \"xml\"".
+// WrongValue adds a problem with a parameter's value. The message contains the value as Quote returns it: "must be
+// text or json, got \"xml\"".
 func (p *Parser) WrongValue(field, want string, v gjson.Result) {
 	switch v.Type {
 	case gjson.Number:
@@ -159,7 +159,7 @@ func (p *Parser) WrongValue(field, want string, v gjson.Result) {
 	}
 }
 
-// WrongInteger does the same as WrongValue for a field that must be an integer between least and most.
+// WrongInteger is like WrongValue, for a field that must be an integer between least and most.
 func (p *Parser) WrongInteger(field string, v gjson.Result, least, most uint64) {
 	p.WrongValue(field, "an integer between "+strconv.FormatUint(least, 10)+" and "+strconv.FormatUint(most, 10), v)
 }
@@ -186,8 +186,8 @@ const (
 	maxWordBytes   = 12 // model names have shorter words, API keys longer ones
 )
 
-// Quote returns a value for an error message. It returns the value in quotes, or only its size if it is long or could
-// be an API key sent in the wrong place.
+// Quote returns a value for an error message, in quotes. If the value is long, or if it could be an API key in the
+// wrong place, Quote returns only its size.
 func Quote(text string) string {
 	if Hides(text) {
 		return "a string of " + strconv.Itoa(len(text)) + " bytes"
@@ -195,7 +195,7 @@ func Quote(text string) string {
 	return `"` + text + `"`
 }
 
-// Name returns a field's name for use in an error, or its size if Quote hides it.
+// Name returns a field's name for an error message. If Quote hides the name, Name returns its size.
 func Name(text string) string {
 	if Hides(text) {
 		return Quote(text)
@@ -208,8 +208,8 @@ func Hides(text string) bool {
 	return len(text) > maxQuotedBytes || len(text) > minSecretBytes && likeSecret(text)
 }
 
-// Subject returns the start of a message about a field's value. It consists of the value as Quote returns it and a
-// space. If Quote hides the value, it is "".
+// Subject returns the start of a message about a field's value: the value as Quote returns it, and a space. If Quote
+// hides the value, Subject returns "".
 func Subject(text string) string {
 	if Hides(text) {
 		return ""
@@ -228,7 +228,8 @@ func likeSecret(text string) bool {
 	return word >= maxWordBytes || text[:2] == "sk" || text[:2] == "pk"
 }
 
-// NoteForeign sets Foreign to describe a part, unless Foreign is already set. kind is the value of the given field.
+// NoteForeign sets Foreign to describe a part, unless Foreign is already set. kind is the value of the field named
+// field.
 func (p *Parser) NoteForeign(field string, kind gjson.Result) {
 	if p.Foreign.Field == "" {
 		p.Foreign = fault.Detail{Field: field, Message: "is " + Quote(kind.String())}
@@ -244,7 +245,7 @@ func ForeignPart(member string, kind gjson.Result) chat.Part {
 	return chat.ForeignPart(member, name)
 }
 
-// NoteOwn does the same with Own for a provider tool, or for an item that belongs to one.
+// NoteOwn sets Own in the same way, for a provider tool or an item that belongs to one.
 func (p *Parser) NoteOwn(field string, kind gjson.Result) {
 	if p.Own.Field == "" {
 		p.Own = fault.Detail{Field: field, Message: "is " + Quote(kind.String())}
@@ -259,7 +260,7 @@ func (p *Parser) Flatten(r *chat.Request) chat.Aliases {
 	return r.Flatten()
 }
 
-// Full reports whether maxDetails is reached, so that parsing can stop.
+// Full reports whether there are maxDetails problems, so that parsing can stop.
 func (p *Parser) Full() bool { return len(p.Details) >= maxDetails }
 
 // At returns the name of a list element: At("messages", 2, ".role") is messages[2].role.

@@ -17,8 +17,8 @@ type Betas struct {
 	Details []fault.Detail // about the unknown values
 }
 
-// ReadBetas reads the printable value of such a header. The catalog lists the known values, because others may enable
-// features that have no price.
+// ReadBetas reads the printable value of a header that enables features. The catalog lists the values it accepts,
+// because others may enable features without a price.
 //
 //go:noinline
 func ReadBetas(cfg *config.Config, header, text string) (b Betas) {
@@ -48,14 +48,14 @@ func appendWord(list, word string) string {
 	return list + word
 }
 
-// betaName returns a header value without its date. Examples of values are context-1m-2025-08-07, oauth-2025-04-20
-// and claude-code-20250219.
+// betaName returns a header value without its date. Examples of values: context-1m-2025-08-07, oauth-2025-04-20 and
+// claude-code-20250219.
 func betaName(value string) string {
 	end := len(value)
 	for end > 0 && (value[end-1] == '-' || value[end-1] >= '0' && value[end-1] <= '9') {
 		end--
 	}
-	// The name itself may contain numbers, but only a date starts with -20.
+	// Names may contain numbers. Only dates start with -20.
 	for at := end; at+3 <= len(value); at++ {
 		if value[at:at+3] == "-20" {
 			return value[:at]

@@ -10,15 +10,15 @@ type Error struct {
 	fault.Fault
 	RequestID string
 	Details   []fault.Detail
-	// Message is the provider's message if callers may read it, and otherwise empty.
+	// Message is the provider's message. It is empty if callers must not read it.
 	Message jsontext.Escaped
 	// Findings are the Governor's findings as a JSON array. It is empty if there are none.
 	Findings string
-	// Limit is the limit or budget that caused the request to be refused. It is nil if there is none.
+	// Limit is the limit or budget because of which the request was refused. It is nil if there is none.
 	Limit *Limit
 }
 
-// Field names in details that do not stand for a parameter of the request.
+// Names in details that are not parameters of the request.
 const (
 	BodyField        = "body" // the entire body
 	ProviderField    = "provider"
@@ -48,10 +48,10 @@ func (e *Error) WriteFindings(b *jsontext.Builder) {
 	}
 }
 
-// Summary returns one message for families whose errors have a single message. It is the provider's message or,
-// without one, the table's text and the first detail, if there is one. For a spent limit, it starts with words that
-// make Pi and Qwen Code stop instead of retrying. Sources: the retries of github.com/earendil-works/pi,
-// isQuotaExhaustedError of github.com/QwenLM/qwen-code, read in November 2026.
+// Summary returns one message, for families whose errors have a single message. If there is a provider's message,
+// Summary returns it. Otherwise, it returns the table's text and the first detail. For a spent limit, the message
+// starts with words that make Pi and Qwen Code stop instead of retrying. Sources: the retries of
+// github.com/earendil-works/pi, isQuotaExhaustedError of github.com/QwenLM/qwen-code, read in November 2026.
 func (e *Error) Summary() jsontext.Escaped {
 	switch {
 	case e.Message != "":

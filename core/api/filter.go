@@ -10,7 +10,7 @@ import (
 	"github.com/postern-ai/postern/core/jsonvalue"
 )
 
-// filtered lists the fields, in any dialect, that contain nothing but one parameter.
+// filtered lists the fields that contain only one parameter. They are fields of all dialects.
 var filtered = [...]struct {
 	param chat.Params
 	names string // each between spaces
@@ -55,8 +55,8 @@ func Filters(d chat.Dialect, missing chat.Params) bool {
 	return missing == 0
 }
 
-// Filter returns the fields of a body without parameters that the target does not support. All other fields keep
-// their spelling, so that nothing else is lost, even if only the body's dialect can express it.
+// Filter returns the fields of a body without the parameters that the target does not support. All other fields keep
+// their spelling. Filter therefore also keeps content that only the body's dialect can express.
 func Filter(d chat.Dialect, members []byte, missing chat.Params) (out []byte) {
 	gjson.Parse("{" + string(members) + "}").ForEach(func(key, v gjson.Result) bool {
 		name, drop := " "+key.Str+" ", false
@@ -115,9 +115,9 @@ func withoutFormat(v gjson.Result, missing chat.Params) string {
 	return "{" + string(out) + "}"
 }
 
-// withoutParts returns the items of a Responses request without images and files that the target does not support. It
-// also leaves out either all reasoning, or only reasoning signed by providers other than OpenAI, which OpenAI
-// rejects.
+// withoutParts returns the items of a Responses request without images and files that the target does not support. If
+// the target does not support thinking, all reasoning is left out. Otherwise, only reasoning signed by providers
+// other than OpenAI is left out, because OpenAI rejects it.
 func withoutParts(v gjson.Result, missing chat.Params) string {
 	if missing&(chat.ParamThinking|chat.ParamAlienThinking|chat.Content) == 0 || !v.IsArray() {
 		return v.Raw

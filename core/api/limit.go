@@ -6,18 +6,18 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// Limit is the limit or budget that caused a request to be refused. All error bodies describe it in the fields
+// Limit is the limit or budget because of which a request was refused. All error bodies describe it in the fields
 // "limit", "resetsAt" and "raisedBy", and in one of the details.
 type Limit struct {
 	Name string // requests_per_second, requests_per_day, tokens_per_minute, concurrent_requests or budget_per_CYCLE
 	Of   string // whose limit it is: key or project
 	Unit string // requests, tokens or dollars
-	// Amount, Used and Needed are JSON numbers: the limit, the used part, and the reservation of the request. They
-	// are empty if they are unknown, or if the caller must not see them.
+	// Amount is the limit, Used the used part of it, and Needed the request's reservation. They are JSON numbers.
+	// They are empty if they are unknown or if the caller must not see them.
 	Amount, Used, Needed string
-	ResetMs              uint64 // when it resets, in Unix milliseconds; 0: at no set time
+	ResetMs              uint64 // when it resets, in Unix milliseconds; 0: no set time
 	RaisedBy             string // who can raise it
-	Spent                bool   // it stays used up until a day or period ends, so a retry fails too
+	Spent                bool   // stays used up until a day or period ends, so a retry fails too
 	Detail               fault.Detail
 }
 

@@ -11,9 +11,9 @@ import (
 // StoreNothing tells callers what to do if a request needs a stored response.
 const StoreNothing = "send store: false and the whole conversation in input"
 
-// Members calls f for each field of an object that has passed jsontext.Check, until f returns false. raw is the value
-// as spelled in the object. gjson's ForEach would also decode every string with escapes. For a long conversation,
-// that takes longer than everything else that the request needs.
+// Members calls f for each field of an object that has passed jsontext.Check, until f returns false. raw is the
+// value's JSON spelling. gjson's ForEach would also decode every string with escapes. For a long conversation,
+// decoding takes longer than the rest of the request's processing.
 func Members(object gjson.Result, f func(key, raw string) bool) {
 	for c := jsontext.Open(object.Raw); ; {
 		name, value, ok := c.Member()
@@ -30,10 +30,10 @@ func Members(object gjson.Result, f func(key, raw string) bool) {
 	}
 }
 
-// maxDecodedBytes is longer than any string with a fixed meaning, such as a role.
+// maxDecodedBytes is longer than any string with a fixed meaning, such as a role, in bytes.
 const maxDecodedBytes = 64
 
-// Undecoded is like gjson.Parse, for a checked value whose JSON spelling is used. Str is empty if the string is long.
+// Undecoded is like gjson.Parse, for a checked value whose JSON spelling is used. If a string is long, Str is empty.
 func Undecoded(raw string) gjson.Result {
 	if len(raw) > maxDecodedBytes && raw[0] == '"' {
 		return gjson.Result{Type: gjson.String, Raw: raw}

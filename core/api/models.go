@@ -1,9 +1,8 @@
 package api
 
-// Listed is an entry in the list of models: a model or a tier.
 type Listed struct {
 	Name    string
-	OwnedBy string // the provider's name, or postern for a tier
+	OwnedBy string // the provider's name; a tier's is postern
 }
 
 // ModelList is the format of a list of models.

@@ -18,8 +18,8 @@ const (
 	maxToolBytes = 64   // in a provider tool's type
 )
 
-// Forwards reports whether a field of the body is forwarded. Other fields are noted in out, and rejected if the
-// parser is strict.
+// Forwards reports whether a field of the body is forwarded. If not, Forwards notes the field in out. If the parser
+// is strict, it also rejects the field.
 //
 //go:noinline
 func (p *Parser) Forwards(dialect, name string, out *Parsed) bool {
@@ -30,7 +30,7 @@ func (p *Parser) Forwards(dialect, name string, out *Parsed) bool {
 	return false
 }
 
-// Ignore adds a field that is not forwarded to a list. It rejects the field if the parser is strict.
+// Ignore adds a field that is not forwarded to a list. If the parser is strict, it rejects the field.
 //
 //go:noinline
 func (p *Parser) Ignore(list []chat.Member, name, message string) []chat.Member {
@@ -73,9 +73,8 @@ func (p *Parser) Term(member string, v gjson.Result) {
 	}
 }
 
-// Use records a provider tool with the limit on its calls. If the caller sets no limit, limit does not exist or is
-// null. Use returns the tool's catalog entry, which is nil if there is none. It also returns whether the entry's
-// limit has to be sent.
+// Use records a provider tool with the limit on its calls. If the caller sets no limit, limit is missing or null. Use
+// returns the tool's catalog entry, or nil if there is none. It also reports whether the entry's limit must be sent.
 //
 //go:noinline
 func (p *Parser) Use(wire, field, name string, limit gjson.Result) (entry *config.Tool, impose bool) {
@@ -100,9 +99,9 @@ func (p *Parser) Use(wire, field, name string, limit gjson.Result) (entry *confi
 	return entry, impose
 }
 
-// Priced copies the terms and provider tools that the body asks for to the request. wire is empty unless the API
-// limits the calls of all tools together. If the caller sets no such limit, the lowest limit in the catalog for any
-// of the tools applies.
+// Priced copies the terms and provider tools that the body asks for to the request. If the API limits the calls of
+// all tools together, wire is the API's wire format. Otherwise, wire is empty. If the caller does not set this limit,
+// the lowest catalog limit of the tools applies.
 //
 //go:noinline
 func (p *Parser) Priced(r *chat.Request, wire string) {
@@ -119,7 +118,7 @@ func (p *Parser) Priced(r *chat.Request, wire string) {
 	}
 }
 
-// WithMember returns an object with a field set to a number. The number replaces any earlier value.
+// WithMember returns an object with a field set to a number. An earlier value is replaced.
 //
 //go:noinline
 func WithMember(object gjson.Result, name string, value uint64) string {
@@ -140,7 +139,7 @@ func WithMember(object gjson.Result, name string, value uint64) string {
 	return string(append(strconv.AppendUint(out, value, 10), '}'))
 }
 
-// Each calls f for each element of an array. gjson's ForEach would also call it for a value that is not an array.
+// Each calls f for each element of an array. gjson's ForEach would also call f for a value that is not an array.
 //
 //go:noinline
 func Each(v gjson.Result, f func(gjson.Result)) {

@@ -20,8 +20,8 @@ type State struct {
 // maxInputs limits the number of custom tool calls whose arguments may be interleaved.
 const maxInputs = 8
 
-// Input returns the reader of a custom tool call's input text, or nil if the call is not of a custom tool. begin
-// starts a new reader.
+// Input returns the reader of a custom tool call's input text. If the tool is not a custom tool, it returns nil.
+// begin starts a new reader.
 func (s *State) Input(index uint64, begin bool) *chat.InputReader {
 	if begin {
 		if len(s.Inputs) == maxInputs {
@@ -37,7 +37,7 @@ func (s *State) Input(index uint64, begin bool) *chat.InputReader {
 	return nil
 }
 
-// Fields encodes or decodes the state as part of the exchange's state.
+// Fields encodes or decodes the state. It is part of the exchange's state.
 func (s *State) Fields(f *abi.Fields) {
 	f.Bool(&s.Started)
 	f.Uint(&s.Block)

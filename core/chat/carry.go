@@ -1,6 +1,6 @@
 package chat
 
-// Verbosity is the path of the verbosity setting in Responses requests, where it is nested in another field.
+// Verbosity is the path of the verbosity setting in Responses requests.
 const Verbosity = "text.verbosity"
 
 // equals lists the fields that OpenAI's two APIs share. Source: OpenAI's API reference, "Create a model response" and
@@ -10,9 +10,9 @@ var equals = [...]struct{ responses, openai string }{
 	{"prompt_cache_options", "prompt_cache_options"}, {"safety_identifier", "safety_identifier"}, {"metadata", "metadata"},
 }
 
-// Carry moves extra fields that a target with another dialect also has from Extra to Carried, and gives them the
-// names in that dialect. takes reports whether the target accepts a field that its dialect has. Settings that the
-// target's dialect cannot express are noted in Omitted.
+// Carry is for a target with another dialect. If that dialect also has a field of Extra, Carry moves the field to
+// Carried, under its name in that dialect. takes reports whether the target accepts a field of its dialect. Omitted
+// notes the settings that the dialect cannot express.
 func (r *Request) Carry(to Dialect, takes func(name string) bool) {
 	kept := r.Extra[:0]
 	for _, m := range r.Extra {
@@ -32,8 +32,7 @@ func (r *Request) Carry(to Dialect, takes func(name string) bool) {
 	}
 }
 
-// equivalent returns a field's name in another dialect, or "" if it has none there. The native API's metadata field
-// is the same as OpenAI's.
+// chat completions have no summaries
 func equivalent(from, to Dialect, name string) string {
 	for _, e := range equals {
 		switch {

@@ -72,7 +72,7 @@ func (u *Usage) Fields(f *abi.Fields) {
 	}
 }
 
-// maxChoices limits the memory that a provider's choice numbers can make Fold allocate.
+// maxChoices limits the memory that Fold allocates for a provider's choice numbers.
 const maxChoices = 128
 
 // Fold builds the complete response from a stream's deltas.
@@ -89,7 +89,7 @@ func Fold(deltas []Delta) Response {
 	return f.out
 }
 
-// folder collects the pieces of the current part in text. A piece of another part ends the current part.
+// folder collects the pieces of the current part in text. A piece of another part ends this part.
 type folder struct {
 	out    Response
 	choice uint64
@@ -158,8 +158,8 @@ func (f *folder) piece(kind PartKind, d *Delta) {
 	f.text = append(f.text, d.Text...)
 }
 
-// args adds a piece of a tool call's arguments. Parallel calls may be interleaved, so the piece may belong to a
-// call that is already part of the response.
+// args adds a piece of a tool call's arguments. Parallel calls may be interleaved, so the call may already be part of
+// the response.
 func (f *folder) args(d *Delta) {
 	if f.part.Kind == ToolCall && f.choice == d.Choice && f.tool == d.Index {
 		f.text = append(f.text, d.Text...)
@@ -196,7 +196,7 @@ func (f *folder) flush() {
 	f.text = f.text[:0]
 }
 
-// joinLogProbs merges the objects {"content":[…],"refusal":…} in a stream for each choice.
+// joinLogProbs merges the objects {"content":[…],"refusal":…} of one choice.
 func (f *folder) joinLogProbs() {
 	const head, tail = `{"content":[`, `],"refusal":null}`
 	for i := range f.out.Choices {
@@ -219,7 +219,7 @@ func (f *folder) joinLogProbs() {
 	}
 }
 
-// Unfold splits a complete response into the deltas of a stream, with text in pieces of about pieceBytes.
+// Unfold splits a complete response into the deltas of a stream. Text is split into pieces of about pieceBytes.
 func Unfold(r *Response, pieceBytes int) []Delta {
 	deltas := []Delta{{Kind: DeltaStart, ID: r.ID, Model: r.Model}}
 	for i := range r.Choices {
@@ -269,8 +269,8 @@ func pieces(deltas []Delta, d Delta, text jsontext.Escaped, size int) []Delta {
 	return append(deltas, d)
 }
 
-// cut returns the position where a piece of about size bytes ends. This is after the first space between size and
-// 2*size, or at 2*size if there is none.
+// cut returns the end of a piece of about size bytes. It is after the first space between size and 2*size. If there
+// is no space, it is 2*size.
 func cut(text jsontext.Escaped, size int) int {
 	n := 0
 	for n < len(text) {

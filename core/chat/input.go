@@ -8,15 +8,15 @@ import (
 	"github.com/postern-ai/postern/core/jsonvalue"
 )
 
-// InputReader reads a custom tool's input text from the arguments of the function that replaces the tool,
-// {"input":"…"}, piece by piece. It returns the inside of a JSON string, spelled as in the field's value. Arguments
-// that do not begin with an object are themselves the text. The zero value is ready to use.
+// InputReader reads a custom tool's input text, piece by piece. The text is in the arguments of the function that
+// replaces the tool: {"input":"…"}. InputReader returns the inside of this JSON string and keeps its spelling. If the
+// arguments do not begin with an object, they are the text. The zero value is ready to use.
 type InputReader struct {
 	Index   uint64 // of the call
 	at      inputState
 	matched uint64 // how many bytes of the field's name match inputMember; a value above the length of inputMember means a different name
-	depth   uint64 // of brackets within another field's value; within the text: the missing digits of an escape
-	quoted  bool   // within a string in another field's value
+	depth   uint64 // in another field's value: open brackets; in the text: missing digits of an escape
+	quoted  bool   // in a string in another field's value
 	escaped bool   // the last byte was a backslash
 	held    jsontext.Escaped
 }
@@ -28,7 +28,7 @@ const (
 	inputKey                     // before a field's name
 	inputName                    // within the name
 	inputColon                   // after the name
-	inputValue                   // within another field's value
+	inputValue                   // in another field's value
 	inputText                    // within the text
 	inputDone                    // after the text
 	inputBare                    // the arguments are not an object, so all of them are the text
@@ -37,7 +37,6 @@ const (
 // inputMember is the only parameter of the function that replaces a custom tool.
 const inputMember = "input"
 
-// Fields lists the fields for serialization.
 func (r *InputReader) Fields(f *abi.Fields) {
 	f.Uint(&r.Index)
 	abi.Enum(f, &r.at)
@@ -49,13 +48,13 @@ func (r *InputReader) Fields(f *abi.Fields) {
 	r.held = jsontext.Escaped(held)
 }
 
-// found reports whether the arguments contain the text or are themselves the text.
+// found reports whether the arguments contain the text or are the text.
 func (r *InputReader) found() bool {
 	return r.at == inputText || r.at == inputDone || r.at == inputBare
 }
 
-// Read appends the text that a piece of the arguments completes. A piece is the inside of a JSON string. An escape
-// that is split between pieces waits for the next piece.
+// Read appends the text that a piece of the arguments completes. A piece is the inside of a JSON string. If a piece
+// ends within an escape, the escape waits for the next piece.
 func (r *InputReader) Read(dst []byte, piece jsontext.Escaped) []byte {
 	start := len(dst)
 	dst = append(dst, r.held...)
@@ -80,7 +79,7 @@ func unitLength(text jsontext.Escaped) int {
 	return min(size, len(text))
 }
 
-// plainByte returns the byte that a unit stands for. It returns 'x' for a character that cannot be JSON syntax.
+// plainByte returns the byte that a unit stands for. For a character that is never JSON syntax, it returns 'x'.
 func plainByte(unit jsontext.Escaped) byte {
 	if len(unit) == 1 {
 		return unit[0]
@@ -93,7 +92,7 @@ func plainByte(unit jsontext.Escaped) byte {
 	}
 }
 
-// unit reads one byte of the arguments. The parameter unit is its spelling in the piece.
+// unit reads one byte of the arguments, spelled as in the piece.
 func (r *InputReader) unit(dst []byte, unit jsontext.Escaped) []byte {
 	c := plainByte(unit)
 	space := c == ' ' || c == '\t' || c == '\n' || c == '\r'
@@ -164,8 +163,8 @@ func (r *InputReader) value(c byte) {
 	}
 }
 
-// text appends a byte of the text. A byte in an escape is appended unchanged, and any other byte as it is spelled in
-// the piece. A backslash that does not begin a valid escape is itself escaped.
+// text appends a byte of the text, spelled as in the piece. Within an escape, it appends the byte itself. If a
+// backslash does not begin a valid escape, text escapes the backslash.
 func (r *InputReader) text(dst []byte, c byte, unit jsontext.Escaped) []byte {
 	switch {
 	case r.depth > 0: // digits of \uXXXX are missing
@@ -196,8 +195,8 @@ func (r *InputReader) text(dst []byte, c byte, unit jsontext.Escaped) []byte {
 	return append(dst, unit...)
 }
 
-// complete returns the length of the text without an incomplete escape at its end: part of an escape, or the first
-// half of a surrogate pair.
+// complete returns the length of the text without an incomplete escape at its end. Half a surrogate pair is
+// incomplete too.
 func complete(text []byte) int {
 	end := 0
 	for at := 0; at < len(text); {
@@ -234,8 +233,8 @@ func Unwrapped(args string) string {
 	return args
 }
 
-// Input returns a custom tool's input text from a call's complete arguments. Arguments that do not contain the text
-// are returned unchanged.
+// Input returns a custom tool's input text from a call's complete arguments. If the arguments do not contain the
+// text, Input returns them unchanged.
 func Input(args string) jsontext.Escaped {
 	args = Unwrapped(args)
 	whole := jsontext.Escape(args)

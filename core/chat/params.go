@@ -29,8 +29,8 @@ const (
 	ParamCache    // cache markers on parts or tools
 	ParamThinking // thinking from earlier turns
 	ParamName     // author names of messages
-	// ParamMarkedThinking is thinking signed by a provider with another dialect. The signature has that provider's
-	// mark before a colon. A target that does not support it gets a translated body, never the caller's.
+	// ParamMarkedThinking is thinking signed by a provider with another dialect. The signature begins with that
+	// provider's mark and a colon. A target that does not support it gets a translated body instead of the caller's.
 	ParamMarkedThinking
 	// ParamAlienThinking is thinking that is part of a Responses request and was signed by a provider other than
 	// OpenAI. Only OpenAI rejects it.
@@ -38,9 +38,9 @@ const (
 	// ParamOwnTools are provider tools and their calls in earlier turns. Targets with another dialect do not get
 	// them.
 	ParamOwnTools
-	ParamTools // a target that does not support them is skipped
-	// From here on, the values are kinds of content. Targets that do not support a kind come after all that do, and
-	// get a note in place of the content.
+	ParamTools // targets that do not support them are skipped
+	// From here on, the values are kinds of content. Targets that support the content come first. The others get a
+	// note in place of the content.
 	ParamImages
 	ParamImageURLs // images by URL
 	ParamFiles
@@ -74,7 +74,6 @@ func ParamByName(name string) Params {
 	return 0
 }
 
-// AppendNames appends the names in a set to dst, comma-separated.
 func (p Params) AppendNames(dst []byte) []byte {
 	for i, n := range names {
 		if p>>i&1 == 1 {
@@ -257,7 +256,6 @@ func (r *Request) dropParts(parts []Part, lacks Params) []Part {
 	return kept
 }
 
-// unsupported returns the type of a part that a target does not support, or "" if the target supports it.
 func (p *Part) unsupported(lacks Params) jsontext.Escaped {
 	switch {
 	case p.Kind == Image && (lacks&ParamImages != 0 || p.URL != "" && lacks&ParamImageURLs != 0):
@@ -272,13 +270,13 @@ func (p *Part) unsupported(lacks Params) jsontext.Escaped {
 	return ""
 }
 
-// LeftOut returns the note that replaces a part that a target does not support. It tells the model about the part,
-// and ensures that no message is empty.
+// LeftOut returns the note that replaces a part that a target does not support. The model then knows of the part, and
+// no message is empty.
 func LeftOut(what jsontext.Escaped) jsontext.Escaped {
 	return "[A part of type " + what + " was left out: this model does not support it.]"
 }
 
-// ForeignPart returns a part for content of an unknown kind in the given field. A kind that is not a plain name is
+// ForeignPart returns a part for content of an unknown kind in the given field. If a kind is not a plain name, it is
 // not repeated.
 func ForeignPart(member, kind string) Part {
 	if !isName(jsontext.Escaped(kind)) {
@@ -287,8 +285,8 @@ func ForeignPart(member, kind string) Part {
 	return Part{Kind: Foreign, Name: jsontext.Escaped(member + "." + kind)}
 }
 
-// Question returns the kinds of content in the user's last turn if it consists only of such content, and otherwise
-// none. A target that supports none of these kinds would not get the question.
+// Question returns the kinds of content in the user's last turn, if the turn has only such content. Otherwise, it
+// returns none. If a target supports none of the kinds, it does not get the question.
 func (r *Request) Question() (p Params) {
 	for i := len(r.Messages) - 1; i >= 0 && r.Messages[i].Role != Assistant; i-- {
 		m := &r.Messages[i]
@@ -306,7 +304,7 @@ func (r *Request) Question() (p Params) {
 	return p
 }
 
-// Loses reports whether a target that does not support the parameters in p would get none of a question's content.
+// Loses reports whether a target that lacks the parameters in p would get none of a question's content.
 func (p Params) Loses(question Params) bool {
 	if p&question&ParamImageURLs != 0 {
 		p |= ParamImages

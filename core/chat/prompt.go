@@ -27,11 +27,11 @@ func MessageTokens(text jsontext.Escaped) uint64 { return tokensPerMessage + tex
 const (
 	samples     = 4
 	sampleBytes = 64 // minimum size of a sample
-	sampleShare = 64 // a sample is 1/64 of a longer text
+	sampleShare = 64 // of a longer text, 1/64 is a sample
 )
 
-// textTokens estimates the tokens of a text. A long text is sampled so that the estimate does not take longer than
-// the rest of its processing.
+// textTokens estimates the tokens of a text. It samples a long text, so that the estimate takes no longer than the
+// rest of the processing.
 func textTokens(text jsontext.Escaped) uint64 {
 	if len(text) <= samples*sampleBytes {
 		return EstimateTokens(text)
@@ -62,12 +62,12 @@ func PartTokens(parts []Part) (n uint64) {
 
 // The numbers of tokens to reserve for parts of a prompt whose size only the provider knows.
 const (
-	unseenImage    = 2_000  // added to tokensPerImage, for large images and for models that count more per image
+	unseenImage    = 2_000  // in addition to tokensPerImage, for large images and for models that count more per image
 	unseenDocument = 30_000 // for a document given by URL or file ID, enough for about ten pages of text and pictures
 	unseenSearch   = 20_000 // for results that a provider tool, such as web search, feeds to the model
 )
 
-// UnseenTokens returns the input tokens to reserve beyond PromptTokens.
+// UnseenTokens returns the input tokens to reserve in addition to PromptTokens.
 func (r *Request) UnseenTokens() (n uint64) {
 	for i := range r.Messages {
 		n += unseenTokens(r.Messages[i].Parts)
@@ -94,8 +94,8 @@ func unseenTokens(parts []Part) (n uint64) {
 	return n
 }
 
-// Tokens returns the reasoning tokens to expect in addition to the response text. This is the budget, or a typical
-// number for the effort. It returns 0 if no thinking is requested.
+// Tokens returns the reasoning tokens to expect in addition to the response text: the budget, or a typical number for
+// the effort. If no thinking is requested, it returns 0.
 func (r *Reasoning) Tokens() uint64 {
 	switch {
 	case r.Off || r.Effort == "none":

@@ -1,6 +1,6 @@
 // Package chat defines the common form of requests, responses and streams. Every API and wire family translates to
-// and from it. Strings keep their JSON spelling (jsontext.Escaped). Numbers, schemas and other values that are only
-// passed on are JSON text, which is empty if the value is omitted.
+// and from this form. Strings keep their JSON spelling (jsontext.Escaped). Numbers, schemas and other values that are
+// only passed on are JSON text. If such a value is omitted, the text is empty.
 package chat
 
 import (
@@ -48,25 +48,24 @@ type Request struct {
 	Stream       bool
 	IncludeUsage bool // OpenAI: the stream ends with a usage chunk
 
-	// Extra contains the fields that Request does not have. Only targets with the same dialect get them.
+	// Extra contains the fields that Request has no place for. Only targets with the same dialect get them.
 	Extra []Member
-	// Carried contains extra fields that a target with another dialect also has, under that dialect's names; see
-	// Carry.
+	// Carried contains extra fields under their names in another dialect, that of the target; see Carry.
 	Carried []Member
-	// Omitted names the tools, items and parts that only targets with the same dialect get, each as FIELD.TYPE.
+	// Omitted contains the tools, items and parts that only targets with the same dialect get, each as FIELD.TYPE.
 	Omitted []Member
 
 	// The following fields affect the price. A target needs a price for all of them.
-	Terms        string    // the terms that the caller asks for, without those with a standard value; see Term
+	Terms        string    // the terms that the caller asks for, except those with a standard value; see Term
 	Uses         []ToolUse // provider tools
 	MaxToolCalls uint64    // limit on the calls of all provider tools together (OpenAI's max_tool_calls); 0: none
-	Cache        string    // the request's own cache_control as JSON, which caches its longest prefix
+	Cache        string    // the request's own cache_control as JSON: caches its longest prefix
 	Compacts     bool      // the provider may summarize the conversation first
 	// ServiceTier is the tier to send to OpenAI's dialects, or empty. The exchange sets it.
 	ServiceTier string
 }
 
-// AddUse adds a provider tool. The limits of a tool that is offered twice add up.
+// AddUse adds a provider tool. If a tool is offered twice, its limits add up.
 //
 //go:noinline
 func AddUse(uses []ToolUse, use ToolUse) []ToolUse {
@@ -79,8 +78,8 @@ func AddUse(uses []ToolUse, use ToolUse) []ToolUse {
 	return append(uses, use)
 }
 
-// CacheTTL reports whether the request asks the provider to cache parts of its prompt, and whether it asks to cache
-// them for an hour.
+// CacheTTL reports whether the request asks the provider to cache parts of its prompt. It also reports whether the
+// request asks for an hour.
 //
 //go:noinline
 func (r *Request) CacheTTL() (cached, hour bool) {

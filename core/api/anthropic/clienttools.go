@@ -34,7 +34,6 @@ var clientTools = [...]struct{ kind, description, schema string }{
 	},
 }
 
-// clientTool turns a tool of one of Anthropic's types into a function if the caller runs the tool.
 func clientTool(t *chat.Tool, v gjson.Result, kind string) bool {
 	for i := range clientTools {
 		if c := &clientTools[i]; c.kind == kind {
@@ -46,8 +45,8 @@ func clientTool(t *chat.Tool, v gjson.Result, kind string) bool {
 	return false
 }
 
-// ownBlock returns the part for a block of a provider tool, or for a block of a kind that a conversation can do
-// without. ok is false for any other block from the user.
+// ownBlock returns the part for a block of a provider tool, or for a block that a conversation can do without. For
+// any other block from the user, ok is false.
 func ownBlock(v gjson.Result, role chat.Role) (p chat.Part, ok bool) {
 	switch kind := jsonvalue.Get(v.Raw, "type"); {
 	case kind.Str == "tool_reference": // a tool that a tool search found; its name is enough, because all tools are declared

@@ -93,8 +93,6 @@ func (r *reader) content(at place, v gjson.Result, role chat.Role) []chat.Part {
 	return parts
 }
 
-// foreign returns the part for a block of an unknown type, or for a block with a source that chat.Request cannot
-// represent.
 func (r *reader) foreign(at place, v gjson.Result, role chat.Role) chat.Part {
 	api.Each(jsonvalue.Get(v.Raw, "tools"), func(t gjson.Result) { r.declared(at.name(".tools"), t) })
 	if part, ok := ownBlock(v, role); ok {
@@ -107,7 +105,6 @@ func (r *reader) foreign(at place, v gjson.Result, role chat.Role) chat.Part {
 	return api.ForeignPart("messages", jsonvalue.Get(v.Raw, "type"))
 }
 
-// noteForeign notes content that only Anthropic's API has.
 func (r *reader) noteForeign(at place, v gjson.Result) {
 	kind := jsonvalue.Get(v.Raw, "type")
 	if source := jsonvalue.Get(v.Raw, "source.type"); source.Exists() && (kind.Str == "image" || kind.Str == "document") {
@@ -117,7 +114,7 @@ func (r *reader) noteForeign(at place, v gjson.Result) {
 	r.NoteForeign(at.name(".type"), kind)
 }
 
-// fields contains the fields of all block types. A block has only the fields of its type.
+// fields contains the fields of all block types. Each block uses only those of its type.
 type fields struct {
 	kind, text, source, title, cache, id, name, input, result, content, failed, thinking, signature, data gjson.Result
 }
@@ -159,7 +156,7 @@ func fieldsOf(v gjson.Result) (f fields) {
 	return f
 }
 
-// block reads a block. The part's kind is 0 for block types that chat.Request cannot represent.
+// block reads a block. If chat.Request cannot represent its type, the part's kind is 0.
 func (r *reader) block(at place, v gjson.Result, role chat.Role) (p chat.Part) {
 	if !v.IsObject() {
 		r.WrongType(at.name(""), "an object", v)
@@ -197,7 +194,6 @@ func (r *reader) block(at place, v gjson.Result, role chat.Role) (p chat.Part) {
 	return p
 }
 
-// allowed reports whether a block of type kind may appear at a place. If not, it adds a problem.
 func (r *reader) allowed(at place, kind string, role chat.Role) bool {
 	problem := ""
 	switch kind {
@@ -242,8 +238,8 @@ func (r *reader) toolResult(at place, f *fields, role chat.Role) chat.Part {
 }
 
 // source reads {"type":"base64","media_type","data"}, {"type":"url","url"} or, for documents,
-// {"type":"text","media_type":"text/plain","data"}. The part's kind is 0 for other sources (file, content),
-// which chat.Request cannot represent.
+// {"type":"text","media_type":"text/plain","data"}. chat.Request cannot represent other sources (file, content): for
+// them, the part's kind is 0.
 func (r *reader) source(at place, v gjson.Result, kind chat.PartKind) (p chat.Part) {
 	if r.object(at, ".source", v) == "" {
 		return p
@@ -270,7 +266,6 @@ func (r *reader) text(at place, rest string, v gjson.Result) jsontext.Escaped {
 	return jsontext.Inside(v.Raw)
 }
 
-// requiredText reads a required, non-empty string.
 func (r *reader) requiredText(at place, rest string, v gjson.Result) jsontext.Escaped {
 	text := jsontext.Inside(v.Raw)
 	if v.Type != gjson.String || text == "" {
@@ -280,7 +275,6 @@ func (r *reader) requiredText(at place, rest string, v gjson.Result) jsontext.Es
 	return text
 }
 
-// optionalText reads an optional string.
 func (r *reader) optionalText(at place, rest string, v gjson.Result) jsontext.Escaped {
 	if v.Type == gjson.Null {
 		return ""

@@ -22,7 +22,6 @@ var Family = api.Family{
 	Models: &models,
 }
 
-// reader parses one body.
 type reader struct {
 	*api.Parser
 	out    api.Parsed
@@ -83,7 +82,7 @@ func parse(p *api.Parser, root gjson.Result) *reader {
 	return r
 }
 
-// maxTokens reads max_tokens, which is required, so null is rejected. 0 is also rejected, because it would only make
+// maxTokens reads max_tokens. The field is required, so null is rejected. 0 is rejected too: it would only make
 // Anthropic's API fill its prompt cache.
 func (r *reader) maxTokens(v gjson.Result) {
 	if v.Type == gjson.Null {
@@ -131,7 +130,6 @@ func (r *reader) member(name string, v gjson.Result) {
 	}
 }
 
-// priced notes how an extra field affects the price.
 func (r *reader) priced(name string, v gjson.Result) {
 	q := &r.out.Request
 	switch name {
@@ -176,8 +174,8 @@ func (r *reader) metadata(v gjson.Result) {
 	}
 }
 
-// tools reads functions. A tool of any other type is a provider tool and is kept as Raw. tools returns the list to
-// forward, in which every tool with billed calls has a limit.
+// tools reads functions. A tool of any other type is a provider tool, which is kept as Raw. tools returns the list to
+// forward. In that list, every tool with billed calls has a limit.
 func (r *reader) tools(v gjson.Result) string {
 	if v.Type == gjson.Null {
 		return v.Raw
@@ -334,9 +332,8 @@ func (r *reader) outputConfig(v gjson.Result) {
 // inSystem is the value of place.message for the system prompt.
 const inSystem = -1
 
-// place is the position of a block, for error messages. It contains the indexes of the message, of the block, and of
-// the inner block in a tool result. block and inner are -1 where they do not apply. The block's name is built only if
-// there is an error.
+// place is the position of a block, for error messages. The indexes are those of the message, of its block, and of
+// the inner block of a tool result. block and inner are -1 if they do not apply.
 type place struct{ message, block, inner int }
 
 func (at place) name(rest string) string {

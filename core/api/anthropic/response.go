@@ -47,8 +47,8 @@ func holds(parts []chat.Part, kind chat.PartKind) bool {
 	return false
 }
 
-// messageHead writes the first fields of a message. An ID that does not look like Anthropic's is replaced with one
-// that contains the request ID.
+// messageHead writes the first fields of a message. If an ID does not look like Anthropic's, messageHead writes one
+// made from the request ID.
 func messageHead(b *jsontext.Builder, id jsontext.Escaped, m *api.Meta) {
 	b.Key("id")
 	if strings.HasPrefix(string(id), "msg_") {
@@ -95,8 +95,8 @@ func redacted(b *jsontext.Builder, data jsontext.Escaped) {
 	b.Close('}')
 }
 
-// toolUse writes the fields of a tool call. Arguments that are not a JSON object, for example because a stream broke
-// off, are passed as a string in the field _invalid.
+// toolUse writes the fields of a tool call. If the arguments are not a JSON object, for example because a stream
+// broke off, the field _invalid contains them as a string.
 func toolUse(b *jsontext.Builder, id, name jsontext.Escaped, args string) {
 	b.Member("type", `"tool_use"`)
 	b.Key("id")
@@ -140,9 +140,9 @@ func ending(b *jsontext.Builder, reason string, sequence jsontext.Escaped) {
 	}
 }
 
-// usage writes the usage object. input_tokens excludes tokens read from or written to the prompt cache. The split of
-// cache writes by lifetime is always part of complete messages and message_start. At the end of a stream, it is
-// included only if there are 1-hour writes.
+// usage writes the usage object. input_tokens excludes tokens read from or written to the prompt cache. Complete
+// messages and message_start always show cache writes by lifetime. The end of a stream shows them by lifetime only if
+// there are 1-hour writes.
 func usage(b *jsontext.Builder, u *chat.Usage, whole bool) {
 	written := u.CacheWrite + u.CacheWrite1h
 	b.Open('{')

@@ -14,16 +14,15 @@ const (
 	textBlock
 	thinkingBlock
 	toolBlock
-	// ended means that message_delta has been started but still lacks its usage.
+	// ended means that message_delta has begun and still lacks its usage.
 	ended
 )
 
-// refused is the bit of api.State.Flags for a model's refusal. Each lower bit marks the block with that index
-// as a tool call.
+// refused is the bit of api.State.Flags for a model's refusal. If bit n below it is set, block n is a tool call.
 const refused = 1 << 63
 
 // Stream appends the events of one delta: message_start, and content_block_start, _delta and _stop for each block.
-// Only one block is open at a time, and a delta of another kind closes it. api.State.Index is the index of the open
+// Only one block is open at a time. A delta of another kind closes it. api.State.Index is the index of the open
 // block, or of the next one.
 func Stream(dst []byte, s *api.State, d *chat.Delta, m *api.Meta) []byte {
 	if d.Choice > 0 || s.Block == ended || !d.Content() && d.Kind != chat.DeltaStart && d.Kind != chat.DeltaFinish {
@@ -61,7 +60,6 @@ func Stream(dst []byte, s *api.State, d *chat.Delta, m *api.Meta) []byte {
 
 const emptyThinking = `{"type":"thinking","thinking":"","signature":""}`
 
-// event begins an event whose data object starts with its type.
 func event(b *jsontext.Builder, name string) {
 	b.B = append(append(append(b.B, "event: "...), name...), "\ndata: "...)
 	b.B = append(append(append(b.B, `{"type":"`...), name...), '"')
@@ -94,8 +92,8 @@ func start(b *jsontext.Builder, s *api.State, id jsontext.Escaped, isStart bool,
 	endEvent(b)
 }
 
-// openBlock closes any open block and writes content_block_start up to the block object, which the caller of
-// openBlock writes.
+// openBlock closes any open block and writes content_block_start. The caller of openBlock then writes the block
+// object.
 func openBlock(b *jsontext.Builder, s *api.State, kind uint64) {
 	closeBlock(b, s)
 	s.Block = kind
@@ -115,7 +113,7 @@ func closeBlock(b *jsontext.Builder, s *api.State) {
 	s.Index++
 }
 
-// piece writes a piece of text to the open block. It first opens a block if none of that kind is open.
+// piece writes a piece of text. If no block of that kind is open, piece opens one first.
 func piece(b *jsontext.Builder, s *api.State, kind uint64, empty, delta, member string, text jsontext.Escaped) {
 	if text == "" {
 		return
@@ -153,9 +151,9 @@ func tool(b *jsontext.Builder, s *api.State, d *chat.Delta, m *api.Meta) {
 	}
 }
 
-// args writes a piece of a tool call's arguments. Few providers interleave calls. A closed block cannot be reopened,
-// so a late piece is sent with its block's index, which Anthropic's SDKs use to collect pieces. A piece for a call
-// that never began is dropped.
+// args writes a piece of a tool call's arguments. A closed block cannot be reopened. A late piece is therefore sent
+// with its block's index, by which Anthropic's SDKs collect pieces. Few providers interleave calls. A piece for a
+// call that never began is dropped.
 func args(b *jsontext.Builder, s *api.State, d *chat.Delta) {
 	if d.Text == "" || d.Index >= s.Tools {
 		return
@@ -169,8 +167,8 @@ func args(b *jsontext.Builder, s *api.State, d *chat.Delta) {
 	}
 }
 
-// blockOf returns the block index of a call, given the call's index. It is the position of the set bit that has index
-// set bits below it.
+// blockOf returns the block index of the tool call with the given index. It is the position of the set bit that has
+// index set bits below it.
 func blockOf(calls, index uint64) (uint64, bool) {
 	for ; index > 0 && calls != 0; index-- {
 		calls &= calls - 1
@@ -178,8 +176,8 @@ func blockOf(calls, index uint64) (uint64, bool) {
 	return uint64(bits.TrailingZeros64(calls)), calls != 0
 }
 
-// finish stores the finish reason for End. State has no room for a stop sequence. If there is one, message_delta
-// begins here, and End completes it with the usage.
+// finish stores the finish reason for End. State has no room for a stop sequence. If there is one, finish begins
+// message_delta, and End adds the usage.
 func finish(b *jsontext.Builder, s *api.State, d *chat.Delta) {
 	s.Finish = d.Finish
 	if d.Finish != chat.FinishStopSeq || d.Text == "" {
@@ -190,7 +188,7 @@ func finish(b *jsontext.Builder, s *api.State, d *chat.Delta) {
 	s.Block = ended
 }
 
-// lastDelta writes message_delta up to the usage, which the caller of lastDelta writes.
+// lastDelta writes message_delta without the usage. The caller of lastDelta writes the usage.
 func lastDelta(b *jsontext.Builder, s *api.State, sequence jsontext.Escaped) {
 	event(b, "message_delta")
 	b.Key("delta")
@@ -215,7 +213,7 @@ func End(dst []byte, s *api.State, _ *chat.Response, m *api.Meta) []byte {
 	return b.B
 }
 
-// StreamError appends an error event, after completing a message_delta that has begun.
+// StreamError appends an error event. If message_delta has begun, StreamError completes it first.
 func StreamError(dst []byte, s *api.State, e *api.Error, m *api.Meta) []byte {
 	b := &jsontext.Builder{B: dst}
 	if s.Block == ended {

@@ -26,17 +26,16 @@ func Family() api.Family {
 
 const (
 	defaultTokens  = 16  // the max_tokens of a request that sets none
-	maxCompletions = 128 // limit on the completions that a request generates, which are best_of or n for each prompt
+	maxCompletions = 128 // the maximum number of completions in a request: best_of, or else n, for each prompt
 	maxBestOf      = 20
 	maxLogProbs    = 5
 )
 
-// passed lists the fields that are forwarded unchanged. They are parameters that do not affect the price, including
-// those of vLLM and similar servers. Source: vLLM's "OpenAI-Compatible Server", "Completions API".
+// passed lists the fields that are forwarded unchanged. They do not affect the price. Some of them belong to vLLM and
+// similar servers. Source: vLLM's "OpenAI-Compatible Server", "Completions API".
 const passed = " temperature top_p frequency_penalty presence_penalty seed stop logit_bias user top_k min_p repetition_penalty " +
 	"min_tokens ignore_eos stop_token_ids skip_special_tokens "
 
-// request is a body that is being read.
 type request struct {
 	*api.Parser
 	out       api.Parsed
@@ -46,9 +45,9 @@ type request struct {
 	echo      bool
 }
 
-// Parse reads a body. Request has a message for each prompt, and N is the number of completions to reserve. N counts
-// all completions that are generated, plus enough to cover the tokens of echoed prompts, which some providers count
-// as output. Source: HELM counts the prompt twice for OpenAI (github.com/stanford-crfm/helm/pull/127).
+// Parse reads a body. Request has a message for each prompt. N is the number of completions to reserve. It counts all
+// generated completions. If the prompts are echoed, N is higher, because some providers count them as output. Source:
+// HELM counts the prompt twice for OpenAI (github.com/stanford-crfm/helm/pull/127).
 func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 	r := request{Parser: p}
 	r.out.Request = chat.Request{Dialect: chat.OpenAI, MaxTokens: defaultTokens}
@@ -101,7 +100,6 @@ func (r *request) member(name string, v gjson.Result) bool {
 	return true
 }
 
-// integer does the same as member for integer fields.
 func (r *request) integer(name string, v gjson.Result) bool {
 	least, most, field := uint64(1), uint64(maxCompletions), &r.n
 	switch name {
@@ -130,7 +128,6 @@ func (r *request) prompt(v gjson.Result) {
 	})
 }
 
-// one reads one prompt.
 func (r *request) one(field string, v gjson.Result) {
 	text := jsontext.Escaped("")
 	switch {
@@ -178,7 +175,8 @@ func (r *request) bound() {
 	r.out.PromptTokens += r.suffix * r.prompts
 }
 
-// Repeats returns how many completions of each prompt a valid body asks for, and whether they begin with the prompt.
+// Repeats returns how many completions of each prompt a valid body asks for. It also reports whether they begin with
+// the prompt.
 func Repeats(root gjson.Result) (n uint64, echo bool) {
 	return max(1, jsonvalue.Get(root.Raw, "n").Uint()), jsonvalue.Get(root.Raw, "echo").Bool()
 }
@@ -225,7 +223,6 @@ func End(dst []byte, _ *api.State, _ *chat.Response, m *api.Meta) []byte {
 	return append(dst, "data: [DONE]\n\n"...)
 }
 
-// head writes the first fields of an object and opens its choices.
 //
 //go:noinline
 func head(b *jsontext.Builder, m *api.Meta) {

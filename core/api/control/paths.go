@@ -1,5 +1,4 @@
-// Package control contains the core's knowledge of the control plane: its paths, and the view of the providers that
-// it displays.
+// Package control contains what the core knows of the control plane: its paths and its view of the providers.
 package control
 
 import "strings"
@@ -11,11 +10,11 @@ const (
 	DashboardPath = "/dashboard"
 	// DocsPath is the path of the documentation.
 	DocsPath = "/docs"
-	// errorsPage is the page that documents all errors. The fragment is the error's code.
+	// errorsPage is the page that documents all errors. An error's code is the fragment of its address.
 	errorsPage = DocsPath + "/reference/errors/"
 )
 
-// folders are paths that the control plane serves together with every path below them.
+// folders are paths of the control plane. All paths below them belong to it too.
 var folders = []string{"/api/admin", DashboardPath, DocsPath, "/api/violations", "/api/models-registry", "/api/compliance"}
 
 // Serves reports whether a path belongs to the control plane.
@@ -38,6 +37,6 @@ func isIn(folder, path string) bool {
 	return path == folder || strings.HasPrefix(path, folder+"/")
 }
 
-// HelpLink returns the value of an error response's Link header (RFC 8288), which points to the documentation of the
-// error's code.
+// HelpLink returns the value of an error response's Link header (RFC 8288). The link leads to the documentation of
+// the error's code.
 func HelpLink(code string) string { return "<" + errorsPage + "#" + code + `>; rel="help"` }

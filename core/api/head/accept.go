@@ -5,8 +5,8 @@ import "strings"
 // maxAcceptBytes is the maximum length of an Accept header. Browsers send about 200. A longer header is ignored.
 const maxAcceptBytes = 4096
 
-// PrefersHTML reports whether an Accept header (RFC 9110, section 12.5.1) ranks text/html above application/json.
-// Equal ranks mean false, so a client that accepts anything gets JSON. Malformed elements are ignored.
+// PrefersHTML reports whether an Accept header (RFC 9110, section 12.5.1) ranks text/html above application/json. If
+// the ranks are equal, it returns false, so a client that accepts anything gets JSON. Malformed elements are ignored.
 func PrefersHTML(accept string) bool {
 	if len(accept) > maxAcceptBytes {
 		return false
@@ -27,12 +27,12 @@ func PrefersHTML(accept string) bool {
 
 // preference is the quality of one media type according to the most specific range seen so far.
 type preference struct {
-	specificity int // 3: the type itself; 2: type/*; 1: */*; 0: no range has matched
+	specificity int // 3: the type itself; 2: type/*; 1: */*; 0: no range
 	quality     int // in thousandths
 }
 
-// apply adopts a range's quality if the range matches the media type and no more specific range has matched before.
-// Among equally specific ranges, the highest quality applies.
+// apply adopts a range's quality if the range matches the media type, unless a more specific range has matched
+// before. Among equally specific ranges, the highest quality applies.
 func (p *preference) apply(mediaRange string, quality int, mediaType, wildcard string) {
 	specificity := 0
 	switch {

@@ -34,15 +34,15 @@ func IsPrintable(text string) bool {
 	return true
 }
 
-// The maximum lengths of a program's name and version in Programs. API keys are longer.
+// The maximum lengths of a program's name and version in Programs, in bytes. API keys are longer.
 const (
 	maxProgram = 32
 	maxVersion = 24
 )
 
 // Programs returns the programs in a User-Agent header, such as "curl/8.5", joined by spaces. most is the maximum
-// length of the result in bytes. The result is stored, so it leaves out comments and all other words, because a
-// caller may have put its key there.
+// length of the result in bytes. All other words and comments are left out: the result is stored, and a caller may
+// have put its key there.
 func Programs(agent string, most int) (programs string) {
 	for agent != "" {
 		var word string
@@ -73,8 +73,8 @@ func IsWord(name string) bool {
 	return name != ""
 }
 
-// CacheControl parses the directives of a request's Cache-Control header that Postern knows. maxAge is one more than
-// the number of seconds, or 0 if there is no valid max-age.
+// CacheControl parses the directives of a request's Cache-Control header that Postern knows. maxAge is the number of
+// seconds plus 1. If there is no valid max-age, it is 0.
 func CacheControl(text string) (noStore, noCache bool, maxAge uint64) {
 	for text != "" {
 		var part string

@@ -5,8 +5,7 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// Error appends {"error","code","requestId"}, as well as "details", "findings" and the fields of the limit if there
-// are any.
+// Error appends {"error","code","requestId"}. If there are details, findings or a limit, their fields follow.
 func Error(dst []byte, e *api.Error) []byte {
 	dst = e.Append(dst, e.RequestID, e.Details)
 	b := jsontext.Builder{B: dst[:len(dst)-1]}

@@ -12,14 +12,14 @@ import (
 	"github.com/postern-ai/postern/core/policy"
 )
 
-// fields contains the names of a request's fields, with which an unknown name is compared.
+// fields contains the names of all fields of a request. An unknown name is compared with them.
 var fields = [...]string{
 	"messages", "model", "quality", "mode", "temperature", "maxTokens", "stream", "topP", "stop", "seed", "reasoning", "tools", "toolChoice",
 	"responseSchema", "metadata",
 }
 
-// remedy returns advice about an unknown field, which may name the field that the caller meant. It searches for that
-// field only if the error is shown, because a body may have hundreds of thousands of unknown fields.
+// remedy returns advice about an unknown field. The advice may name the field that the caller meant. A body may have
+// hundreds of thousands of unknown fields, so remedy compares names only if the error is shown.
 func (r *reader) remedy(name string) string {
 	if !r.Strict || r.Full() || len(name) > doc.MaxModelBytes {
 		return "omit it"
@@ -74,7 +74,6 @@ func (r *reader) extension(name string, v gjson.Result) bool {
 	return true
 }
 
-// write adds a field in OpenAI's dialect.
 func (r *reader) write(name, raw string) {
 	r.rich = true
 	if len(r.rest.B) > 0 {
@@ -111,7 +110,6 @@ func (r *reader) metadata(v gjson.Result) {
 // calling", as of 2026-11.
 const maxToolName = 64
 
-// toolList reads the functions that the model may call: [{"name","description","parameters"}].
 func (r *reader) toolList(v gjson.Result) {
 	if !v.IsArray() {
 		r.WrongType("tools", "an array", v)
@@ -179,7 +177,6 @@ func (r *reader) toolName(field string, v gjson.Result) string {
 	return name
 }
 
-// toolChoice reads auto, none, required or {"name"}.
 func (r *reader) toolChoice(v gjson.Result) {
 	r.choice = true
 	if !v.IsObject() {
@@ -200,7 +197,6 @@ func (r *reader) toolChoice(v gjson.Result) {
 	r.write("tool_choice", string(b.B))
 }
 
-// responseSchema reads the JSON Schema of the response.
 func (r *reader) responseSchema(v gjson.Result) {
 	if !v.IsObject() {
 		r.WrongType("responseSchema", "a JSON Schema, which is an object", v)

@@ -101,7 +101,6 @@ func (r *reader) checkMessage(index int, m *message) {
 	}
 }
 
-// add appends a valid message to the fields.
 func (r *reader) add(m *message) {
 	if len(r.body) > len(messagesStart) {
 		r.body = append(r.body, ',')
@@ -169,7 +168,6 @@ func (r *reader) addParts(m *message) {
 	r.body = b.B
 }
 
-// part writes one content part.
 func (r *reader) part(b *jsontext.Builder, field string, v gjson.Result, role string) {
 	if !v.IsObject() {
 		r.WrongType(field, "an object", v)
@@ -207,7 +205,7 @@ func (r *reader) part(b *jsontext.Builder, field string, v gjson.Result, role st
 	b.Close('}')
 }
 
-// known notes the fields of an object that are not in names, a list of quoted names.
+// known adds a problem for each field of an object that is not in names, a list of quoted names.
 func (r *reader) known(field string, v gjson.Result, names string) {
 	if !v.IsObject() {
 		return
@@ -231,7 +229,7 @@ func member(v gjson.Result, name string) (value gjson.Result) {
 	return value
 }
 
-// address reads a URL that begins with one of the given strings. An error never repeats the URL.
+// address reads a URL that begins with one of the given strings. Errors never repeat the URL.
 func (r *reader) address(field string, v gjson.Result, starts ...string) jsontext.Escaped {
 	text := r.Text(field, v)
 	if v.Type != gjson.String {

@@ -9,14 +9,14 @@ import (
 // Outcomes counts requests by outcome; see ledger.Outcomes.
 type Outcomes struct{ Requests, Served, Refused, Failed, Left uint64 }
 
-// Cause is one reason why requests were not served, with the number of such requests.
+// Cause is a reason why requests were not served, and the number of these requests.
 type Cause struct {
 	Name  string
 	Count uint64
 }
 
-// ModelOutcomes contains the outcomes of the requests for a model. The name is empty for requests that did not name a
-// known model.
+// ModelOutcomes contains the outcomes of the requests for a model. If requests do not name a known model, the name is
+// empty.
 type ModelOutcomes struct {
 	Model string
 	Outcomes

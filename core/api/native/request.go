@@ -29,7 +29,7 @@ const (
 	defaultMaxTokens   = 1000
 )
 
-// Parse reads a request. Unknown fields are ignored, unless the parser is strict. Stream defaults to true.
+// Parse reads a request. Unknown fields are errors only if the parser is strict. Stream defaults to true.
 // /api/ai/complete ignores it.
 func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 	r := reader{Parser: p, out: api.Parsed{Request: chat.Request{
@@ -53,13 +53,12 @@ func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 	return r.out
 }
 
-// reader parses one body.
 type reader struct {
 	*api.Parser
 	out   api.Parsed
 	body  []byte           // Parsed.Members so far, with messages first
-	rest  jsontext.Builder // the fields that only rich requests have
-	rich  bool             // the request has more than plain text messages, so openai.Parse reads Parsed.Members
+	rest  jsontext.Builder // fields that only rich requests have
+	rich  bool             // not only plain text messages, so openai.Parse reads Parsed.Members
 	index int              // of the current message
 
 	named, quality, tools, choice, topP bool // fields that exclude or require others
@@ -141,10 +140,9 @@ func hasJSON(text []byte) bool {
 	return false
 }
 
-// jsonPrompt is added to conversations that do not mention JSON, because OpenAI rejects JSON mode without the word.
+// jsonPrompt is added to conversations that do not mention JSON. Without the word, OpenAI rejects JSON mode.
 const jsonPrompt = "Answer with JSON."
 
-// finish appends the other fields after the messages.
 func (r *reader) finish() {
 	q := &r.out.Request
 	r.checkTogether()
@@ -155,7 +153,7 @@ func (r *reader) finish() {
 	}
 	b = append(b, ']')
 	if r.topP && r.out.Defaulted != 0 {
-		q.Temperature = "" // some models accept only one of the two, so they get the one that the caller set
+		q.Temperature = "" // some models accept only one of the two: the one that the caller set
 	} else {
 		b = append(append(b, `,"temperature":`...), q.Temperature...)
 	}

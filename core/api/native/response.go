@@ -42,13 +42,11 @@ func Text(r *chat.Response) jsontext.Escaped {
 	return chat.Join(parts, chat.Text) + chat.Join(parts, chat.Refusal)
 }
 
-// result writes the fields that complete responses and the final stream event share.
 func result(b *jsontext.Builder, finish chat.Finish, m *api.Meta) {
 	b.StringMember("finishReason", openai.Reason(finish))
 	shared(b, m)
 }
 
-// shared writes the fields of every result.
 func shared(b *jsontext.Builder, m *api.Meta) {
 	b.Key("provider")
 	b.String(m.Provider)

@@ -35,7 +35,6 @@ func Stream(dst []byte, s *api.State, d *chat.Delta, m *api.Meta) []byte {
 	return append(b.B, "}\n\n"...)
 }
 
-// open begins an event.
 func open(b *jsontext.Builder, kind string) {
 	b.B = append(append(append(b.B, `data: {"type":"`...), kind...), '"')
 }
@@ -48,8 +47,7 @@ func End(dst []byte, s *api.State, _ *chat.Response, m *api.Meta) []byte {
 	return append(b.B, "}\n\ndata: [DONE]\n\n"...)
 }
 
-// StreamError appends data: {"type":"error","error","code","requestId"}, with the fields of the limit, if there is
-// one.
+// StreamError appends data: {"type":"error","error","code","requestId"}. If there is a limit, its fields follow.
 func StreamError(dst []byte, _ *api.State, e *api.Error, _ *api.Meta) []byte {
 	b := jsontext.Builder{B: append(dst, `data: {"type":"error"`...)}
 	b.Key("error")

@@ -14,7 +14,7 @@ import (
 type UsageQuery struct {
 	ProjectID string
 	Period    string // empty: month
-	Outcomes  bool   // the extended form, with the outcomes of all requests
+	Outcomes  bool   // the outcomes of all requests are wanted
 }
 
 // ParseUsageQuery reads a query. It adds problems to the Parser.
@@ -56,7 +56,7 @@ func (q *UsageQuery) Days(today uint64) (first, end uint64) {
 type UsageReport struct {
 	FirstDay, EndDay     uint64
 	BudgetPico, UsedPico money.Pico
-	Models               []ModelUsage // models without requests or cost have only cache figures
+	Models               []ModelUsage // a model without requests or cost has only cache figures
 	WithOutcomes         bool
 	Outcomes             []ModelOutcomes
 }
@@ -70,8 +70,8 @@ type ModelUsage struct {
 	PromptCache      PromptCache
 }
 
-// PromptCache contains the numbers of tokens read from and written to providers' prompt caches, and the amount that
-// the caches saved; see ledger.PromptCache.
+// PromptCache contains the numbers of tokens read from and written to providers' prompt caches, and the amount saved;
+// see ledger.PromptCache.
 type PromptCache struct {
 	Read, Written uint64 // tokens
 	SavedPico     money.Pico
@@ -124,7 +124,6 @@ func appendModelUsage(b []byte, u *ModelUsage) []byte {
 	return append(b, '}')
 }
 
-// appendTo appends the figures as another field of an object.
 func (p *PromptCache) appendTo(b []byte) []byte {
 	b = strconv.AppendUint(append(b, `,"promptCache":{"readTokens":`...), p.Read, 10)
 	b = strconv.AppendUint(append(b, `,"writeTokens":`...), p.Written, 10)
@@ -132,7 +131,7 @@ func (p *PromptCache) appendTo(b []byte) []byte {
 	return append(b, '}')
 }
 
-// appendPercent appends part/whole in percent with two decimal places. It appends 0 if whole is 0.
+// appendPercent appends part/whole in percent with two decimal places. If whole is 0, it appends 0.
 func appendPercent(b []byte, part, whole uint64) []byte {
 	if whole == 0 {
 		return append(b, '0')

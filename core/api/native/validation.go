@@ -86,15 +86,14 @@ func checkTexts(p *api.Parser, list gjson.Result) {
 // Body returns a chat completions body with the messages.
 func (v *Validation) Body() []byte { return []byte(`{"messages":` + v.Messages.Raw + `}`) }
 
-// Validated is the response to POST /api/governor/validate.
 type Validated struct {
-	Results       []inspect.Result // one for each text, or one for Body
+	Results       []inspect.Result // one for each text, or the one for Body
 	Policy        *governor.Policy
 	PolicyVersion uint64
 	RequestID     string
 }
 
-// AppendValidated appends r as the body of the response to v.
+// AppendValidated appends r, the response to v.
 func AppendValidated(dst []byte, v *Validation, r *Validated) []byte {
 	b := jsontext.Builder{B: dst}
 	b.Open('{')
@@ -118,7 +117,6 @@ func AppendValidated(dst []byte, v *Validation, r *Validated) []byte {
 	return b.B
 }
 
-// result writes the fields of one result.
 func (v *Validation) result(b *jsontext.Builder, r *inspect.Result, p *governor.Policy) {
 	b.Key("approved")
 	b.Bool(r.Decision == governor.Approve)

@@ -101,7 +101,6 @@ func (e *Embeddings) input(p *api.Parser, v gjson.Result) {
 	}
 }
 
-// tokens reads one input that consists of token IDs.
 func (e *Embeddings) tokens(p *api.Parser, v gjson.Result) {
 	v.ForEach(func(_, id gjson.Result) bool {
 		if id.Type != gjson.Number {
@@ -124,7 +123,7 @@ func (e *Embeddings) PromptTokens() (n uint64) {
 }
 
 // AppendEmbeddings appends the response with the given vectors, each of which is a JSON array of numbers. If inBase64
-// is set, they are encoded in base64.
+// is set, the vectors are written in base64.
 func AppendEmbeddings(dst []byte, vectors []string, model string, promptTokens uint64, inBase64 bool) []byte {
 	b := jsontext.Builder{B: dst}
 	b.Open('{')
@@ -155,7 +154,7 @@ func AppendEmbeddings(dst []byte, vectors []string, model string, promptTokens u
 	return b.B
 }
 
-// floats packs a vector for base64 as OpenAI does, in little-endian 32-bit floats.
+// floats packs a vector for base64 in OpenAI's format: little-endian 32-bit floats.
 func floats(vector string) (packed []byte) {
 	gjson.Parse(vector).ForEach(func(_, v gjson.Result) bool {
 		bits := math.Float32bits(float32(v.Num))

@@ -37,8 +37,8 @@ func AppendError(dst []byte, e *api.Error, kind string) []byte {
 	return b.B
 }
 
-// errorType returns the type of an error. A spent limit has the same type as a spent budget, because that is the
-// documented type for errors that waiting does not resolve.
+// errorType returns the type of an error. A spent limit has the type of a spent budget. This is the documented type
+// for errors that waiting does not resolve.
 func errorType(e *api.Error) string {
 	switch status := e.Status(); {
 	case e.Spent():

@@ -164,8 +164,8 @@ func foreignPart(p *api.Parser, field string, part gjson.Result) {
 	p.NoteForeign(field+".type", kind)
 }
 
-// contentPart reads a content part. It returns false for types that chat.Request cannot represent. Targets with this
-// dialect still get them in Members.
+// contentPart reads a content part. If chat.Request cannot represent the type, it returns false. Targets with this
+// dialect still get the part in Members.
 func contentPart(v gjson.Result) (c chat.Part, ok bool) {
 	switch jsonvalue.String(v.Raw, "type") {
 	case "text":

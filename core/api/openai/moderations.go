@@ -91,8 +91,8 @@ func (m *Moderations) item(p *api.Parser, field string, v gjson.Result, part boo
 	m.Inputs = append(m.Inputs, v.Raw)
 }
 
-// AppendModerations appends the response with the given results, each of which is a JSON object. If id is empty, it
-// makes one up.
+// AppendModerations appends the response with the given results, each of which is a JSON object. If id is empty, the
+// response has a made-up ID.
 func AppendModerations(dst []byte, id jsontext.Escaped, model string, results []string) []byte {
 	if id == "" {
 		id = "modr-1"

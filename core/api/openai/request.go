@@ -60,7 +60,6 @@ func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 	return out
 }
 
-// allow bars tools that an allowed_tools choice does not list.
 func allow(r *chat.Request, list gjson.Result) {
 	if list.IsArray() {
 		Allow(r.Tools, list, func(t gjson.Result) gjson.Result {
@@ -93,7 +92,6 @@ func own(p *api.Parser, r *chat.Request, name string, v gjson.Result) bool {
 	return true
 }
 
-// parameter reads a generation parameter or tool setting. It returns false for an unknown field.
 func parameter(p *api.Parser, r *chat.Request, name string, v gjson.Result) bool {
 	switch name {
 	case "temperature":
@@ -138,7 +136,6 @@ func parameter(p *api.Parser, r *chat.Request, name string, v gjson.Result) bool
 // Wire is the wire format of providers that serve this API.
 const Wire = "openai"
 
-// priced notes how an extra field affects the price.
 func priced(p *api.Parser, name string, v gjson.Result) {
 	switch name {
 	case "modalities":
@@ -265,7 +262,7 @@ func tool(p *api.Parser, index int, v gjson.Result) (t chat.Tool) {
 	return t
 }
 
-// typedTool reads a custom tool or a provider tool. These are all tools that are not functions.
+// typedTool reads a custom tool or a provider tool.
 func typedTool(p *api.Parser, index int, v, kind gjson.Result) (t chat.Tool) {
 	if kind.Str != "custom" {
 		p.NoteOwn(api.At("tools", index, ".type"), kind)

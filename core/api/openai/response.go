@@ -23,7 +23,7 @@ func Answer(dst []byte, r *chat.Response, m *api.Meta) []byte {
 	return b.B
 }
 
-// head writes the first fields of an object. The provider's ID is kept if it looks like OpenAI's.
+// head writes the first fields of an object. If the provider's ID looks like OpenAI's, it is kept.
 func head(b *jsontext.Builder, id jsontext.Escaped, object string, m *api.Meta) {
 	b.Key("id")
 	if len(id) > 9 && id[:9] == "chatcmpl-" {
@@ -81,7 +81,7 @@ func writeMessage(b *jsontext.Builder, a *chat.Answer, m *api.Meta) {
 	} else {
 		b.Raw("null")
 	}
-	// OpenAI's API does not have this field. Other providers use this name for reasoning text.
+	// not a field of OpenAI's API; other providers use it for reasoning text
 	b.TextMember("reasoning_content", thinking)
 	if calls > 0 {
 		toolCalls(b, a, m)
@@ -135,7 +135,6 @@ func Reason(f chat.Finish) string {
 	return "stop"
 }
 
-// usage writes a usage object.
 func usage(b *jsontext.Builder, u *chat.Usage) {
 	b.Open('{')
 	b.Key("prompt_tokens")

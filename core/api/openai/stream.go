@@ -43,8 +43,8 @@ func textChunk(dst []byte, m *api.Meta, d *chat.Delta, name string) []byte {
 // inputIndex numbers the calls of all choices.
 func inputIndex(d *chat.Delta) uint64 { return d.Choice<<32 | d.Index }
 
-// argsChunk writes a piece of a call's arguments. For a custom tool, it writes the part of the input text that the
-// piece completes.
+// argsChunk writes a piece of a call's arguments. For a custom tool, it writes the input text that this piece
+// completes.
 func argsChunk(dst []byte, s *api.State, d *chat.Delta, m *api.Meta) []byte {
 	kind, member, text := "function", "arguments", d.Text
 	if input := s.Input(inputIndex(d), false); input != nil {
@@ -68,7 +68,6 @@ func argsChunk(dst []byte, s *api.State, d *chat.Delta, m *api.Meta) []byte {
 	}, "")
 }
 
-// toolDelta writes the beginning of a call.
 func toolDelta(b *jsontext.Builder, d *chat.Delta, alias *chat.Alias) {
 	b.Key("tool_calls")
 	b.Open('[')

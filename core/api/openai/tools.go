@@ -14,7 +14,7 @@ import (
 // ChatCompletionCustomTool and ToolChoiceAllowed of its SDK, openai 7.55, as of 2026-11.
 
 // Freeform reads a custom tool, {"name","description","format":{"type":"grammar","syntax","definition"}}, as a
-// function with one string parameter. Its grammar becomes part of the description.
+// function with one string parameter. The grammar becomes part of the description.
 func Freeform(v gjson.Result) chat.Tool {
 	t := chat.Tool{Kind: chat.Custom, Name: jsonvalue.Text(v.Raw, "name"), Description: jsonvalue.Text(v.Raw, "description")}
 	format := jsonvalue.Get(v.Raw, "format")
@@ -37,8 +37,8 @@ func AllowedMode(v gjson.Result) chat.ToolChoice {
 	return chat.ToolChoice{Choice: chat.ChoiceAuto}
 }
 
-// Allow bars tools that are not in a list of allowed tools. name returns the name of a list element. An element
-// without a name lists a tool by its type.
+// Allow bars tools that are not in a list of allowed tools. name returns the name of a list element. If an element
+// has no name, its type identifies the tool.
 func Allow(tools []chat.Tool, list gjson.Result, name func(gjson.Result) gjson.Result) {
 	var allowed []string
 	api.Each(list, func(t gjson.Result) {

@@ -17,8 +17,8 @@ var compacted = []string{
 	"parallel_tool_calls", "reasoning", "text", "tools", // from Codex
 }
 
-// Compaction turns a body that was parsed for POST /v1/responses into one for POST /v1/responses/compact, which has
-// neither streams nor limits on output or tool calls.
+// Compaction turns a body that was parsed for POST /v1/responses into one for POST /v1/responses/compact. That API
+// has no streams and no limits on output or tool calls.
 func Compaction(p *api.Parser, root gjson.Result, out *api.Parsed) {
 	r := &out.Request
 	r.MaxTokens, r.MaxToolCalls, r.Stream = 0, 0, false
@@ -35,8 +35,8 @@ func Count(p *api.Parser, root gjson.Result, out *api.Parsed) {
 	only(p, root, out, counted, "does not change the number of input tokens; omit it", "")
 }
 
-// only keeps the named fields of a body. It ignores the others and gives a reason, except for model and apart, which
-// are sent separately.
+// only keeps the fields of a body that are in names. It ignores the others and gives a reason. It says nothing about
+// model and apart, which are sent separately.
 func only(p *api.Parser, root gjson.Result, out *api.Parsed, names []string, reason, apart string) {
 	out.Members = out.Members[:0]
 	root.ForEach(func(key, v gjson.Result) bool {

@@ -11,11 +11,11 @@ import (
 )
 
 // call writes the fields of a tool call that depend on its type. Their values come from the function's arguments. If
-// the arguments have an unexpected shape, all of them go into the field that fits best. An item in progress has no
+// the arguments have an unexpected shape, the field that fits best contains all of them. An item in progress has no
 // arguments yet.
 func call(b *jsontext.Builder, args string, alias *chat.Alias) {
 	if alias.Kind != chat.Function {
-		args = chat.Unwrapped(args) // not for functions, whose complete arguments must be the same text as their streamed pieces
+		args = chat.Unwrapped(args) // not for functions: their complete arguments must equal the streamed pieces
 	}
 	root := gjson.Result{}
 	if jsontext.Check([]byte(args)) == jsontext.OK && gjson.Parse(args).IsObject() {
@@ -47,7 +47,6 @@ func call(b *jsontext.Builder, args string, alias *chat.Alias) {
 	}
 }
 
-// shell writes the action of a local_shell_call or a shell_call.
 func shell(b *jsontext.Builder, kind chat.ToolKind, root gjson.Result, args string) {
 	if kind == chat.Shell {
 		b.Member("environment", `{"type":"local"}`)
@@ -76,8 +75,8 @@ func named(b *jsontext.Builder, alias *chat.Alias) {
 	b.TextMember("namespace", alias.Space)
 }
 
-// texts writes a list of strings. It takes them from the field name, which may also be a single string. Without that
-// field, it writes the complete arguments as one string.
+// texts writes a list of strings from the field name of the arguments. The field may also be a single string. If the
+// field is missing, texts writes the complete arguments as one string.
 func texts(b *jsontext.Builder, name string, root gjson.Result, args string) {
 	v := jsonvalue.Get(root.Raw, name)
 	b.Key(name)
@@ -107,7 +106,7 @@ func optional(b *jsontext.Builder, root gjson.Result, names ...string) {
 	}
 }
 
-// operation writes the operation of an apply_patch_call. Arguments without an operation are used as the diff of an
+// operation writes the operation of an apply_patch_call. If the arguments have no operation, they are the diff of an
 // update.
 func operation(b *jsontext.Builder, root gjson.Result, args string) {
 	b.Key("operation")
@@ -125,8 +124,8 @@ func operation(b *jsontext.Builder, root gjson.Result, args string) {
 	b.Close('}')
 }
 
-// oneLine replaces line breaks in checked JSON with spaces. They are only whitespace in JSON, but would end an
-// event's data.
+// oneLine replaces line breaks in checked JSON with spaces. In JSON, they are only whitespace. In an event, they
+// would end the data.
 func oneLine(json string) string {
 	return strings.Map(func(c rune) rune {
 		if c == '\n' || c == '\r' {

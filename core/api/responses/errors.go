@@ -8,8 +8,8 @@ import (
 )
 
 // Error is like openai.Error. An error about a spent limit or budget has the type usage_limit_reached and the field
-// resets_at, in Unix seconds. Together with status 429, these make Codex stop and show when the limit resets. Source:
-// github.com/openai/codex, codex-rs/codex-api/src/api_bridge.rs, read in November 2026.
+// resets_at, in Unix seconds. With status 429, this type and field make Codex stop and show when the limit resets.
+// Source: github.com/openai/codex, codex-rs/codex-api/src/api_bridge.rs, read in November 2026.
 func Error(dst []byte, e *api.Error) []byte {
 	if !e.Spent() {
 		return openai.Error(dst, e)

@@ -13,13 +13,11 @@ import (
 	wire "github.com/postern-ai/postern/core/provider/responses"
 )
 
-// reader reads the items of a conversation.
 type reader struct {
 	*api.Parser
 	tools toolReader // the tools that items add
 }
 
-// input reads a string or a list of items.
 func (p *reader) input(v gjson.Result) (messages []chat.Message) {
 	switch {
 	case v.Type == gjson.String:
@@ -65,7 +63,7 @@ func (p *reader) item(index int, v gjson.Result) (chat.Role, []chat.Part) {
 		p.Wrong(api.At("input", index, ""), "is an item_reference, which is not supported: items are not stored; send the item itself")
 	}
 	field := api.At("input", index, "")
-	if kind != "mcp_list_tools" { // it lists a server's tools but does not declare any
+	if kind != "mcp_list_tools" { // only lists a server's tools
 		p.tools.list(field+".tools", jsonvalue.Get(v.Raw, "tools"), "")
 	}
 	if kind == "additional_tools" {
@@ -83,14 +81,14 @@ func (p *reader) item(index int, v gjson.Result) (chat.Role, []chat.Part) {
 	return chat.Assistant, []chat.Part{{Kind: chat.Own, Name: "input." + jsonvalue.Text(v.Raw, "type")}}
 }
 
-// call reads a tool call as a call of the function that replaces the tool.
+// call reads a tool call. The result calls the function that replaces the tool.
 func (p *reader) call(field string, v gjson.Result) chat.Part {
 	part, _ := wire.Call(v)
 	part.ID = p.Text(field+".call_id", wire.CallID(v))
 	return part
 }
 
-// result reads the output of a tool call. An output that is neither a string nor a list of parts is kept as JSON.
+// result reads the output of a tool call. If the output is neither a string nor a list of parts, its JSON is kept.
 func (p *reader) result(field string, c *client, v gjson.Result) chat.Part {
 	part := chat.Part{Kind: chat.ToolResult, ID: p.Text(field+".call_id", wire.CallID(v))}
 	output, name := jsonvalue.Get(v.Raw, "output"), ".output"
@@ -112,8 +110,7 @@ func (p *reader) result(field string, c *client, v gjson.Result) chat.Part {
 	return part
 }
 
-// These prefixes in encrypted_content mark thinking that other providers have signed. OpenAI's own values have no
-// colon.
+// These prefixes of encrypted_content mark thinking signed by other providers. OpenAI's values have no colon.
 const (
 	signedMark   = "anthropic:"
 	redactedMark = "anthropic-redacted:"
@@ -146,7 +143,7 @@ func reasoning(v gjson.Result) []chat.Part {
 	return []chat.Part{part}
 }
 
-// encrypted returns the encrypted_content that reasoning reads back.
+// encrypted returns an encrypted_content that reasoning can read back.
 func encrypted(p *chat.Part) jsontext.Escaped {
 	own, isOpenAI := strings.CutPrefix(string(p.Signature), wire.Mark)
 	switch {

@@ -80,7 +80,6 @@ func instruct(r *chat.Request, instructions jsontext.Escaped) {
 	}
 }
 
-// allow bars tools that an allowed_tools choice does not list.
 func allow(r *chat.Request, choice gjson.Result) {
 	if jsonvalue.String(choice.Raw, "type") == "allowed_tools" {
 		openai.Allow(r.Tools, jsonvalue.Get(choice.Raw, "tools"), func(t gjson.Result) gjson.Result { return jsonvalue.Get(t.Raw, "name") })
@@ -106,7 +105,6 @@ func own(p *api.Parser, r *chat.Request, name string, v gjson.Result) bool {
 	return true
 }
 
-// refuseState refuses fields that need stored responses.
 func refuseState(p *api.Parser, name string, v gjson.Result) {
 	if name == "background" && p.Bool(name, v) == "true" {
 		p.Wrong(name, "is not supported: responses are not stored; omit it or send false")
@@ -160,7 +158,6 @@ func parameter(p *api.Parser, r *chat.Request, name string, v gjson.Result) bool
 	return true
 }
 
-// text reads {"format","verbosity"}.
 func text(p *api.Parser, r *chat.Request, v gjson.Result) {
 	r.Format = format(p, jsonvalue.Get(v.Raw, "format"))
 	if verbosity := jsonvalue.Get(v.Raw, "verbosity"); verbosity.Type != gjson.Null {
@@ -168,8 +165,8 @@ func text(p *api.Parser, r *chat.Request, v gjson.Result) {
 	}
 }
 
-// includesThinking reports whether include asks only for data that other dialects return anyway. Such data is
-// encrypted reasoning, which providers that have it always send, and log probabilities, which top_logprobs asks for.
+// includesThinking reports whether include asks only for data that other dialects return anyway: encrypted reasoning,
+// which is always returned if the provider has it, and log probabilities, which top_logprobs asks for.
 func includesThinking(v gjson.Result) (only bool) {
 	only = true
 	api.Each(v, func(name gjson.Result) {

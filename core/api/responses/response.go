@@ -56,7 +56,7 @@ func object(b *jsontext.Builder, status string, r *chat.Response, m *api.Meta, e
 		}
 	}
 	b.Close(']')
-	// The request's parameters are not repeated. The fields are present because the SDKs' types require them.
+	// The request's parameters are not repeated. These fields are present because the SDKs' types require them.
 	for _, name := range []string{"instructions", "max_output_tokens", "previous_response_id", "temperature", "top_p", "user"} {
 		b.Member(name, "null")
 	}
@@ -102,7 +102,7 @@ func itemID(p *chat.Part, index int, m *api.Meta) string {
 	return prefix + bare(m) + "_" + strconv.Itoa(index)
 }
 
-// item writes an output item. The content of an in-progress message is empty.
+// item writes an output item. If the message is in progress, its content is empty.
 func item(b *jsontext.Builder, index int, p *chat.Part, status string, m *api.Meta) {
 	b.Open('{')
 	b.Key("id")

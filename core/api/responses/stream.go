@@ -11,9 +11,9 @@ import (
 	"github.com/postern-ai/postern/core/jsonvalue"
 )
 
-// This stream uses api.State as follows. Block is the kind of the part whose item is open, or 0 if no item is open.
-// Index is the number of items begun, and Tools is the number of tool calls begun. Flags is the number of events
-// written. chat.Fold returns the items' parts in the same order, so End finds each item's text by its index.
+// This stream uses api.State as follows. Block is the kind of the open item's part. If no item is open, Block is 0.
+// Index is the number of items begun. Tools is the number of tool calls begun. Flags is the number of events written.
+// chat.Fold returns the items' parts in the same order, so End finds each item's text by its index.
 
 // Stream appends the events of a delta. End writes the final content of all items, because only then is it complete.
 func Stream(dst []byte, s *api.State, d *chat.Delta, m *api.Meta) []byte {
@@ -45,7 +45,7 @@ func Stream(dst []byte, s *api.State, d *chat.Delta, m *api.Meta) []byte {
 		if kind := m.Aliases.Find(d.Name).Kind; kind == chat.Custom {
 			s.Input(d.Index, true)
 		} else if kind != chat.Function {
-			s.Block = 0 // the arguments of such a call have no events of their own and appear only in the done item
+			s.Block = 0 // a call without argument events: only the done item has its arguments
 		}
 	case chat.DeltaArgs:
 		w.args(d)
@@ -61,7 +61,6 @@ type writer struct {
 	m *api.Meta
 }
 
-// open writes an event's name and the fields that all events share.
 func (w *writer) open(kind string) {
 	w.b.B = append(w.b.B, "event: "+kind+"\ndata: {"...)
 	w.b.Key("type")
@@ -135,8 +134,8 @@ func (w *writer) piece(kind chat.PartKind, event string, d *chat.Delta) {
 	w.close()
 }
 
-// args writes a piece of the last tool call's arguments. For a custom tool, it writes the part of the input text that
-// the piece completes. Late pieces of earlier calls are not sent, because End sends the complete arguments.
+// args writes a piece of the last tool call's arguments. For a custom tool, it writes the input text that this piece
+// completes. Late pieces of earlier calls are dropped, because End sends the complete arguments.
 func (w *writer) args(d *chat.Delta) {
 	if w.s.Block != uint64(chat.ToolCall) || d.Index+1 != w.s.Tools {
 		return
@@ -204,7 +203,7 @@ func (w *writer) done(index int, p *chat.Part) {
 	w.close()
 }
 
-// argsDone writes the events with a call's complete arguments, if its type has such events.
+// argsDone writes the events with a call's complete arguments. Some types of calls have no such events.
 func (w *writer) argsDone(index int, p *chat.Part) {
 	switch alias := w.m.Aliases.Find(p.Name); alias.Kind {
 	case chat.Function:
@@ -261,7 +260,7 @@ func (w *writer) text(event string, index int, p *chat.Part, name string) {
 	w.close()
 }
 
-// StreamError appends response.failed, which makes the SDKs throw or stop. It never appends response.completed.
+// StreamError appends response.failed, which makes the SDKs throw or stop.
 func StreamError(dst []byte, s *api.State, e *api.Error, m *api.Meta) []byte {
 	w := writer{jsontext.Builder{B: dst}, s, m}
 	if !s.Started && s.Flags == 0 {

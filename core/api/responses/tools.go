@@ -19,22 +19,22 @@ const (
 	container = "code_interpreter"
 )
 
-// client is a tool that the client runs and that has its own type.
+// client is a tool with its own type that the client runs.
 type client struct {
 	kind chat.ToolKind
-	// name is the tool's type and the name of its function. call is the type of its calls, and result is the type of
-	// their results.
+	// name is the tool's type and its function's name. call is the type of its calls. result is the type of their
+	// results.
 	name, call, result string
 	prefix             string // the prefix of an item's ID
 	description        string
 	schema             string
 }
 
-// clients lists the client tools with a fixed input, and tool_search, whose input the request defines. Sources:
-// OpenAI's guides "Local shell", "Shell", "Apply patch" and "Tool search" (developers.openai.com/api/docs/guides),
-// and the types LocalShellCall, ShellCall, ApplyPatchCall and ToolSearchCall of its SDK, openai 7.55; the items that
-// Codex sends, codex-rs/protocol/src/models.rs and codex-rs/tools/src/tool_spec.rs in github.com/openai/codex; all as
-// of 2026-11.
+// clients lists the client tools. Their inputs are fixed, except that of tool_search, which the request defines.
+// Sources: OpenAI's guides "Local shell", "Shell", "Apply patch" and "Tool search"
+// (developers.openai.com/api/docs/guides), and the types LocalShellCall, ShellCall, ApplyPatchCall and ToolSearchCall
+// of its SDK, openai 7.55; the items that Codex sends, codex-rs/protocol/src/models.rs and
+// codex-rs/tools/src/tool_spec.rs in github.com/openai/codex; all as of 2026-11.
 var clients = [...]client{
 	{
 		chat.LocalShell, "local_shell", "local_shell_call", "local_shell_call_output", "lsh_", "Runs a command on the user's machine.",
@@ -58,7 +58,6 @@ var clients = [...]client{
 	{kind: chat.Function, call: "function_call", result: "function_call_output", prefix: "fc_"},
 }
 
-// clientOf returns the row of clients with the given kind.
 func clientOf(kind chat.ToolKind) *client {
 	for i := range clients {
 		if clients[i].kind == kind {
@@ -68,7 +67,7 @@ func clientOf(kind chat.ToolKind) *client {
 	return &clients[len(clients)-1]
 }
 
-// clientTool reads a tool of the type name if the client runs it. ok is false if the provider runs it.
+// clientTool reads a tool of the type name. If the provider runs the tool, ok is false.
 func clientTool(v gjson.Result, name string) (t chat.Tool, ok bool) {
 	for i := range clients {
 		c := &clients[i]
@@ -93,7 +92,6 @@ func clientTool(v gjson.Result, name string) (t chat.Tool, ok bool) {
 	return t, false
 }
 
-// toolReader reads the tool lists of the request, of its namespaces and of items in the conversation.
 type toolReader struct {
 	*api.Parser
 	all []chat.Tool
@@ -164,7 +162,7 @@ func (r *toolReader) namespace(field string, v gjson.Result) {
 	}
 }
 
-// use records a tool that is not a function, because it may affect the price.
+// use records a tool that is not a function, because the tool may affect the price.
 func (r *toolReader) use(field string, v gjson.Result) {
 	kind := jsonvalue.Get(v.Raw, "type")
 	if kind.Type != gjson.String || kind.Str == "" {
@@ -181,8 +179,8 @@ func (r *toolReader) use(field string, v gjson.Result) {
 	r.Use(wireName, field+".type", name, gjson.Result{})
 }
 
-// containerName returns the catalog's name for a container. A container that already exists has an ID and an unknown
-// size, so it has no price.
+// containerName returns the catalog's name for a container. The size of an existing container, which has an ID, is
+// unknown, so such a container has no price.
 func containerName(v gjson.Result) string {
 	if !v.IsObject() || jsonvalue.Get(v.Raw, "container_id").Exists() {
 		return container + ".id"
@@ -195,7 +193,7 @@ func containerName(v gjson.Result) string {
 	}
 }
 
-// toolChoice reads a word or a tool. The name is empty for a tool that the provider runs.
+// toolChoice reads a word or a tool. If the provider runs the tool, the name is empty.
 func toolChoice(p *api.Parser, v gjson.Result) chat.ToolChoice {
 	if v.IsObject() {
 		return chosen(v)

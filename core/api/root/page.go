@@ -6,8 +6,7 @@ import (
 	"github.com/postern-ai/postern/core/base64"
 )
 
-// Parts of the HTML page. Nothing needs escaping, because the page consists of this package's constants and the
-// endpoints' paths.
+// Parts of the HTML page. Nothing needs escaping: all text is constants of this package and paths of endpoints.
 const (
 	pageStyle = "body{font:16px/1.5 system-ui,sans-serif;max-width:40rem;margin:3rem auto;padding:0 1rem}small{font-weight:400;opacity:.7}"
 	pageHead  = `<!doctype html>
@@ -47,7 +46,7 @@ func (o *Overview) page() []byte {
 	return append(b, "</ul>\n"...)
 }
 
-// pagePolicy returns the page's Content-Security-Policy. It allows the page's style but no other resources or
+// pagePolicy returns the page's Content-Security-Policy. It allows the page's style, but no other resources and no
 // scripts. The page's icon is an empty data: URL so that browsers do not request /favicon.ico.
 func pagePolicy() string {
 	hash := sha256.Sum256([]byte(pageStyle))

@@ -1,5 +1,5 @@
-// Package root writes the response to GET /, which contains the product's name and version, and the addresses of the
-// deployment. The response is JSON or an HTML page.
+// Package root writes the response to GET /: the product's name and version, and the addresses of the deployment, as
+// JSON or HTML.
 package root
 
 import (
@@ -19,11 +19,10 @@ type Overview struct {
 	Docs      bool     // this deployment serves the documentation
 }
 
-// link is one address in the response.
 type link struct {
 	name, address string // name is the JSON field
 	label         string // on the HTML page
-	needsKey      bool   // the address is an endpoint that needs an API key, so the page names it without a link
+	needsKey      bool   // an endpoint that needs an API key; the page shows the address without a link
 	control       bool   // the control plane serves it
 	docs          bool   // shown only if the documentation is served
 }
@@ -36,11 +35,10 @@ var links = []link{
 	{name: "models", address: "/v1/models", label: "Models", needsKey: true},
 }
 
-// shows reports whether the deployment serves a link.
 func (o *Overview) shows(l *link) bool { return (!l.control || o.Control) && (!l.docs || o.Docs) }
 
-// Answer returns the response to a request with the given Accept header: an HTML page if the client prefers HTML, and
-// otherwise JSON.
+// Answer returns the response to a request with the given Accept header. If the client prefers HTML, the response is
+// an HTML page. Otherwise, it is JSON.
 func Answer(o *Overview, accept string) (headers []abi.Header, body []byte) {
 	headers = []abi.Header{{Name: "content-type", Value: "application/json"}, {Name: "vary", Value: "Accept"}}
 	if !head.PrefersHTML(accept) {
