@@ -118,7 +118,7 @@ const (
 	System Role = iota + 1 // also OpenAI's developer; anywhere in a conversation
 	User
 	Assistant
-	ToolRole // OpenAI's role tool, whose Parts are ToolResults. Families without this role put them into a user message
+	ToolRole // OpenAI's role tool, whose Parts are ToolResults; families without this role put them into a user message
 )
 
 // Message is one turn of a conversation.
@@ -141,8 +141,8 @@ const (
 	Thinking                       // Text and Signature
 	Redacted                       // Data, which is thinking that only the provider can read
 	Refusal                        // Text: the model refused
-	Foreign                        // Name, which is FIELD.TYPE of unknown content. Only targets with the same dialect get the content, in the caller's body
-	Own                            // Name, which is FIELD.TYPE of a provider tool's item or block, or of another item that conversations can do without. It is sent to the same targets as Foreign
+	Foreign                        // Name, which is FIELD.TYPE of unknown content. Only targets with the same dialect get the content, as part of the caller's body
+	Own                            // Name, which is FIELD.TYPE of a provider tool's item or block, or of another item that conversations can do without. The same targets as for Foreign get it
 )
 
 // Part is one content part of a message.
@@ -151,14 +151,14 @@ type Part struct {
 	Text      jsontext.Escaped
 	ID        jsontext.Escaped // of a tool call, or of the call that a result belongs to
 	Name      jsontext.Escaped
-	Space     jsontext.Escaped // of a tool call: the tool's namespace, until Request.Flatten makes it part of the name
+	Space     jsontext.Escaped // of a tool call: the tool's namespace; Request.Flatten makes it part of the name
 	Args      string           // a tool call's arguments, as a JSON object
 	Media     jsontext.Escaped // a media type such as image/png
 	Data      jsontext.Escaped // base64
 	URL       jsontext.Escaped
 	Detail    jsontext.Escaped
 	Signature jsontext.Escaped
-	Raw       string // of a tool call that does not call a function: its JSON in OpenAI's dialect. Only targets with that dialect get it
+	Raw       string // of a tool call that does not call a function: its JSON in OpenAI's dialect; only targets with that dialect get it
 	Parts     []Part // of a tool result: text and images
 	Failed    bool   // the tool failed
 	Cache     string // JSON that marks the end of a cacheable prompt prefix (Anthropic's cache_control)
@@ -168,7 +168,7 @@ type Part struct {
 type Tool struct {
 	Kind        ToolKind // Function, or the kind of tool that the function replaces
 	Name        jsontext.Escaped
-	Space       jsontext.Escaped // the tool's namespace, which Request.Flatten makes part of the function's name
+	Space       jsontext.Escaped // the tool's namespace; Request.Flatten makes it part of the function's name
 	Description jsontext.Escaped
 	Schema      string // the JSON Schema of the arguments; empty: none
 	Barred      bool   // the tool choice does not allow it

@@ -14,7 +14,7 @@ const (
 	FinishLength                // the token limit
 	FinishTools                 // tool calls
 	FinishFilter                // the provider's content filter, or the model's refusal
-	FinishStopSeq               // one of the caller's stop sequences, which is in Response.StopSequence if known
+	FinishStopSeq               // one of the caller's stop sequences; if it is known, it is in Response.StopSequence
 	FinishPause                 // Anthropic's pause_turn
 	FinishError                 // a failure reported by the provider
 )
@@ -22,7 +22,7 @@ const (
 // Complete reports whether a completion ended normally and may be cached.
 func (f Finish) Complete() bool { return f == FinishStop || f == FinishTools || f == FinishStopSeq }
 
-// Usage is the token usage of a completion. Input covers the entire prompt, including tokens read from or written to
+// Usage is the token usage of a completion. Input is the entire prompt. It includes tokens read from or written to
 // the provider's prompt cache. Output includes reasoning tokens.
 type Usage struct {
 	Input        uint64
@@ -35,7 +35,7 @@ type Usage struct {
 	*Extras             // tiers and calls, which cost more than the tokens alone; nil: none. Usages share it, so it is never changed in place; see Edit
 }
 
-// Extras contains the data in a provider's response that affects the price, other than tokens.
+// Extras contains data of a provider's response, other than tokens, that affects the price.
 type Extras struct {
 	Terms   string // see Term
 	Calls   Calls
@@ -44,7 +44,7 @@ type Extras struct {
 	FeePico int64
 }
 
-// Edit gives the usage its own copy of the extras and returns it for editing.
+// Edit returns the extras for editing. The usage then has its own copy of them.
 //
 //go:noinline
 func (u *Usage) Edit() *Extras {
@@ -52,7 +52,7 @@ func (u *Usage) Edit() *Extras {
 	return u.Extras
 }
 
-// Bought returns a copy of the extras, which may be nil in the usage.
+// Bought returns a copy of the extras. If the usage has none, the copy is empty.
 //
 //go:noinline
 func (u *Usage) Bought() *Extras {
@@ -63,8 +63,8 @@ func (u *Usage) Bought() *Extras {
 	return e
 }
 
-// MaxTokens is the largest plausible figure from a provider. Nonsense is never plausible. Wire families return it for
-// a value that is not a number of tokens.
+// MaxTokens is the largest plausible number of tokens from a provider. Nonsense is never plausible: wire families
+// return it for a value that is not a number of tokens.
 const (
 	MaxTokens = 1_000_000_000
 	Nonsense  = 1 << 40
@@ -81,10 +81,9 @@ func (u *Usage) Plausible() bool {
 	return most <= MaxTokens
 }
 
-// CacheWritten returns the number of tokens written to the provider's prompt cache, regardless of their lifetime.
+// CacheWritten returns the number of tokens written to the provider's prompt cache with any lifetime.
 func (u *Usage) CacheWritten() uint64 { return u.CacheWrite + u.CacheWrite1h }
 
-// Total returns the sum of Input and Output.
 func (u *Usage) Total() uint64 { return u.Input + u.Output }
 
 // Response is a complete response.
@@ -97,8 +96,7 @@ type Response struct {
 	StopSequence jsontext.Escaped
 }
 
-// Answer is one choice in a response. It contains the choice's Text, Thinking, Redacted, ToolCall and Refusal parts
-// in order.
+// Answer is one choice in a response. Its parts are of the kinds Text, Thinking, Redacted, ToolCall and Refusal.
 type Answer struct {
 	Parts    []Part
 	Finish   Finish
@@ -109,23 +107,23 @@ type Answer struct {
 type DeltaKind uint8
 
 const (
-	DeltaStart     DeltaKind = iota + 1 // ID, Model: the response begins. It occurs once, before all others
+	DeltaStart     DeltaKind = iota + 1 // ID, Model: the response begins. It occurs only once, as the first delta
 	DeltaText                           // Choice, Text
 	DeltaRefusal                        // Choice, Text
 	DeltaThinking                       // Choice, Text: thinking begins or continues
 	DeltaSignature                      // Choice, Text: signs and ends the thinking so far
 	DeltaRedacted                       // Choice, Text
-	DeltaTool                           // Choice, Index, ID, Name, JSON: a tool call begins. In the caller's own dialect, Model is the tool's namespace until Aliases.Function has replaced the name
+	DeltaTool                           // Choice, Index, ID, Name, JSON: a tool call begins. In the caller's own dialect, Model is the tool's namespace until Aliases.Function replaces the name
 	DeltaArgs                           // Choice, Index, Text, JSON: a piece of the call's arguments, as the inside of a JSON string
 	DeltaLogProbs                       // Choice, JSON: log probabilities of the text delta next to it
 	DeltaFinish                         // Choice, Finish; the stop sequence in Text
-	DeltaUsage                          // Usage: cumulative, so a later one replaces it
+	DeltaUsage                          // Usage: cumulative, so a later delta replaces it
 	DeltaError                          // Text: the provider's error message; Name: its error type
 	DeltaEnd                            // the provider's end mark; always last
-	DeltaOther                          // JSON: generated content that has no other kind, such as the input of a custom tool. It is counted, but neither translated nor stored
+	DeltaOther                          // JSON: other generated content, such as the input of a custom tool. It is counted, but neither translated nor stored
 )
 
-// Counted is the JSON of a DeltaTool or DeltaArgs whose content is also in a DeltaOther, so it is not counted again.
+// Counted is the JSON of a DeltaTool or DeltaArgs that is also in a DeltaOther and must not be counted twice.
 const Counted = "counted"
 
 // Delta is one event in a streamed response. Index numbers the tool calls in a choice, starting at 0.
@@ -142,14 +140,14 @@ type Delta struct {
 	Usage  Usage
 }
 
-// Content reports whether a delta contains generated content. Once such a delta has been sent to the caller, the
-// gateway can no longer retry or fall back.
+// Content reports whether a delta contains generated content. Once the caller has received such a delta, the gateway
+// can no longer retry or fall back.
 func (d *Delta) Content() bool {
 	return d.Kind >= DeltaText && d.Kind <= DeltaLogProbs || d.Kind == DeltaOther
 }
 
-// Add adds the figures of another completion. The sum counts as reported if both are. Of the extras, only the fees
-// are added. The others come from the last completion that has any.
+// Add adds the figures of another completion. The sum is reported only if both are reported. Only the fees of the
+// extras are added. All other extras come from the last completion that has any.
 func (u *Usage) Add(v *Usage) {
 	u.Reported = v.Reported && (u.Reported || u.Total() == 0)
 	u.Input += v.Input

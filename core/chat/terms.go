@@ -6,7 +6,7 @@ import "strings"
 type Meter uint8
 
 const (
-	Unmetered    Meter = iota // none: the response does not report the number of calls
+	Unmetered    Meter = iota // none: the response does not count the calls
 	Searches                  // web searches
 	FileSearches              // searches in a provider's file store
 	Containers                // containers that ran code
@@ -33,15 +33,15 @@ type Calls [meters]uint64
 // Prices contains prices per call, indexed by Meter.
 type Prices [meters]int64
 
-// ToolUse is a provider tool that a request offers to the model. It has the tool's name in the catalog and the
-// maximum number of calls that the request allows. Max is 0 if the request sets no limit.
+// ToolUse is a provider tool that a request offers to the model. Name is the tool's name in the catalog. Max is the
+// number of calls that the request allows. If the request sets no limit, Max is 0.
 type ToolUse struct {
 	Name string
 	Max  uint64
 }
 
-// ToolName returns the name of a provider tool in the catalog. This is its type without a date such as that in
-// web_search_20250305 or web_search_2025_08_26.
+// ToolName returns the name of a provider tool in the catalog. The name is the tool's type without a date such as
+// that in web_search_20250305 or web_search_2025_08_26.
 //
 //go:noinline
 func ToolName(kind string) string {
@@ -53,16 +53,16 @@ func ToolName(kind string) string {
 	return kind
 }
 
-// A term is a choice that changes the price of all tokens. It is written as FIELD=VALUE, for example
-// service_tier=flex. Terms are comma-separated. A standard value is empty, so "service_tier=" means that the response
-// names the standard tier.
+// A term is a choice that changes the price of all tokens. Its form is FIELD=VALUE, for example service_tier=flex.
+// Terms are comma-separated. A standard value is empty: "service_tier=" means that the response names the standard
+// tier.
 
 const maxTermBytes = 32
 
 // standard lists the values of terms at which the catalog's own prices apply.
 var standard = []string{"auto", "default", "standard", "standard_only", "on_demand", "scale", "global", "not_available", "30m", "5m"}
 
-// Term returns the term for a field's value, which is unescaped. A value that no catalog can list becomes "?".
+// Term returns the term for an unescaped value of a field. If no catalog can list the value, the term's value is "?".
 //
 //go:noinline
 func Term(member, value string) string {
@@ -106,7 +106,7 @@ func AddTerm(terms, term string) string {
 	return kept + term
 }
 
-// NextTerm splits the first term off a list. The term is empty at the end of the list.
+// NextTerm splits the first term off a list. At the end of the list, the term is empty.
 //
 //go:noinline
 func NextTerm(list string) (term, rest string) {
@@ -122,7 +122,7 @@ func SplitTerm(term string) (member, value string) {
 	return member, value
 }
 
-// TermOf returns the value that a list has for a field. ok is false if the list has no term for the field.
+// TermOf returns the value of a field in a list of terms. If the list has no term for the field, ok is false.
 //
 //go:noinline
 func TermOf(list, member string) (value string, ok bool) {

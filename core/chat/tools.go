@@ -10,8 +10,8 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// ToolKind is the type of a client tool, which is a tool whose calls the caller runs. Targets with other dialects get
-// a function in its place, and the caller gets the function's calls as calls of the tool.
+// ToolKind is the type of a client tool: a tool whose calls the caller runs. Targets with other dialects get a
+// function instead. The caller gets the function's calls as calls of the tool.
 type ToolKind uint8
 
 const (
@@ -24,8 +24,8 @@ const (
 	toolKinds
 )
 
-// Object returns a call's arguments as a JSON object, which some APIs need. It returns {"_invalid":"…"} if the model
-// wrote something else.
+// Object returns a call's arguments as a JSON object, which some APIs need. If the model wrote something else, it
+// returns {"_invalid":"…"}.
 func Object(args string) string {
 	switch {
 	case args == "":
@@ -61,9 +61,9 @@ func isNameByte(c byte) bool {
 // hashDigits is the number of hexadecimal digits in a function name with a hash.
 const hashDigits = 8
 
-// flat returns the name of the function that replaces a tool. It depends only on the tool, so it is the same in each
-// turn. The name is NAMESPACE__NAME if that is valid. Otherwise, it is shortened and gets a hash. again asks for the
-// hash in any case.
+// flat returns the name of the function that replaces a tool. The name depends only on the tool, so it is the same in
+// each turn. If NAMESPACE__NAME is valid, it is the name. Otherwise, it is shortened and ends with a hash. If again
+// is set, it always ends with a hash.
 func flat(space, name jsontext.Escaped, again bool) jsontext.Escaped {
 	full := space + name
 	if space != "" && !strings.HasSuffix(string(space), "_") {
@@ -88,13 +88,13 @@ func flat(space, name jsontext.Escaped, again bool) jsontext.Escaped {
 	return jsontext.Escaped(kept)
 }
 
-// Aliases lists the functions that replace tools in a request whose name or type differs from the function's. Each
-// entry consists of a one-digit kind, the function's name, the tool's name and its namespace. The names are separated
-// by NUL, and the entry ends with a line break, because neither character occurs in escaped text. Aliases is part of
-// a request's state, so its size is limited.
+// Aliases lists the functions that replace tools of a request, unless the tool is a function with the same name. Each
+// entry consists of a one-digit kind, the function's name, the tool's name and its namespace. A NUL separates the
+// names, and a line break ends the entry. Neither character occurs in escaped text. A request's state contains
+// Aliases, so its size is limited.
 type Aliases string
 
-// maxAliases limits the size of Aliases in bytes. It is enough for about 500 tools.
+// maxAliases is the maximum size of Aliases in bytes, enough for about 500 tools.
 const maxAliases = 32 << 10
 
 // Alias is the tool that a function replaces.
@@ -103,7 +103,7 @@ type Alias struct {
 	Name, Space jsontext.Escaped
 }
 
-// next returns the first alias with its function's name, and the remaining aliases.
+// next returns the first alias, its function's name, and the remaining aliases.
 func (a Aliases) next() (sent jsontext.Escaped, own Alias, rest Aliases) {
 	line, others, _ := strings.Cut(string(a), "\n")
 	function, named, _ := strings.Cut(line[1:], "\x00")
@@ -111,7 +111,7 @@ func (a Aliases) next() (sent jsontext.Escaped, own Alias, rest Aliases) {
 	return jsontext.Escaped(function), Alias{ToolKind(line[0]-'0') % toolKinds, jsontext.Escaped(name), jsontext.Escaped(space)}, Aliases(others)
 }
 
-// Find returns the tool that a function replaces. If the function is not listed, it is itself the tool.
+// Find returns the tool that a function replaces. If the function is not listed, Find returns the function itself.
 //
 //go:noinline
 func (a Aliases) Find(function jsontext.Escaped) Alias {
@@ -125,7 +125,7 @@ func (a Aliases) Find(function jsontext.Escaped) Alias {
 	return Alias{Name: function}
 }
 
-// Function returns the function that replaces a tool. If the tool is not listed, the function has the same name.
+// Function returns the function that replaces a tool. A tool that is not listed keeps its name.
 func (a Aliases) Function(space, name jsontext.Escaped) jsontext.Escaped {
 	for a != "" {
 		sent, own, rest := a.next()
@@ -137,8 +137,8 @@ func (a Aliases) Function(space, name jsontext.Escaped) jsontext.Escaped {
 	return name
 }
 
-// Rename gives the calls in a response the functions' names. It is for responses in the caller's own dialect, whose
-// calls have the tools' own names.
+// Rename gives the calls in a response the functions' names. In responses in the caller's own dialect, calls have the
+// tools' names.
 func (a Aliases) Rename(r *Response) {
 	for i := range r.Choices {
 		for j := range r.Choices[i].Parts {
@@ -149,7 +149,6 @@ func (a Aliases) Rename(r *Response) {
 	}
 }
 
-// named is a tool with the name of the function that replaces it.
 type named struct {
 	space, name, sent jsontext.Escaped
 	kind              ToolKind
@@ -163,7 +162,7 @@ func compareNamed(a, b named) int {
 }
 
 // Flatten gives each client tool in the request a unique function name that all targets accept. It writes the names
-// into the tools, the tool choice and the calls in earlier turns. Tools for which there is no room are left out. A
+// into the tools, the tool choice and the calls in earlier turns. If there is no room for a tool, it is left out. A
 // tool that is declared twice counts once.
 func (r *Request) Flatten() (a Aliases) {
 	plain := true
@@ -215,8 +214,9 @@ func (r *Request) alias(list []named) Aliases {
 	return Aliases(written)
 }
 
-// aliasable returns the tools that need an alias, sorted and without duplicates, with their function names. taken
-// contains the sorted names of all other tools. A tool whose possible names are all taken gets no name.
+// aliasable returns the tools that need an alias, and the names of their functions. The tools are sorted and
+// distinct. taken contains the sorted names of all other tools. If all possible names of a tool are taken, it gets no
+// name.
 func (r *Request) aliasable(taken []string) []named {
 	list := make([]named, 0, len(r.Tools))
 	for i := range r.Tools {
@@ -226,7 +226,7 @@ func (r *Request) aliasable(taken []string) []named {
 	}
 	slices.SortStableFunc(list, compareNamed)
 	list = slices.CompactFunc(list, func(a, b named) bool { return compareNamed(a, b) == 0 })
-	// Two tools may want the same name, so the names without a hash are counted first.
+	// Two tools may want the same name. The names without a hash are therefore counted first.
 	wanted := make([]string, 0, len(list))
 	for i := range list {
 		list[i].sent = flat(list[i].space, list[i].name, false)
@@ -254,8 +254,8 @@ func isTwice(sorted []string, name string) bool {
 	return found && at+1 < len(sorted) && sorted[at+1] == name
 }
 
-// rename writes the function names into the tool choice and the calls in earlier turns. A call of a tool that is not
-// listed gets the name that the tool would have.
+// rename writes the function names into the tool choice and the calls in earlier turns. If a tool is not listed, its
+// calls get the name that the tool would have.
 func (r *Request) rename(list []named) {
 	name := func(space, name jsontext.Escaped) jsontext.Escaped {
 		if at, found := slices.BinarySearchFunc(list, named{space: space, name: name}, compareNamed); found {
@@ -278,7 +278,7 @@ func (r *Request) rename(list []named) {
 	}
 }
 
-// keepChosen removes a tool choice that makes no sense for the target because the target does not get the tools.
+// keepChosen removes a tool choice whose tools the target does not get.
 func (r *Request) keepChosen() {
 	c := &r.ToolChoice
 	if c.Choice == ChoiceUnset || c.Choice == ChoiceAuto {

@@ -6,8 +6,8 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// await issues an action whose reply arrives as an event. It panics if the ID is already outstanding, because the
-// replies to both actions would have the same ID.
+// await issues an action whose reply arrives as an event. It panics if an action with this ID is outstanding, because
+// nobody could tell their replies apart.
 func (x *exchange) await(a abi.Action) {
 	if slices.Contains(x.s.outstanding, a.ID) {
 		panic("exchange: the action ID is already outstanding")
@@ -19,15 +19,12 @@ func (x *exchange) await(a abi.Action) {
 // do issues an action without a reply.
 func (x *exchange) do(a abi.Action) { x.out.Actions = append(x.out.Actions, a) }
 
-// pending reports whether the action is outstanding.
 func (x *exchange) pending(id uint64) bool { return slices.Contains(x.s.outstanding, id) }
 
-// pendingWithin reports whether any action with first <= ID < end is outstanding.
 func (x *exchange) pendingWithin(first, end uint64) bool {
 	return slices.ContainsFunc(x.s.outstanding, func(id uint64) bool { return id >= first && id < end })
 }
 
-// cancel cancels an action if it is outstanding.
 func (x *exchange) cancel(id uint64) {
 	if at := slices.Index(x.s.outstanding, id); at >= 0 {
 		x.s.outstanding = slices.Delete(x.s.outstanding, at, at+1)
@@ -44,7 +41,7 @@ func (x *exchange) cancelWithin(first, end uint64) {
 	}
 }
 
-// call sends a command to an object near the project's region. If id is 0, the exchange does not wait for the reply.
+// call sends a command to an object near the project's region. If id is 0, there is no reply.
 func (x *exchange) call(id uint64, class abi.Class, name string, command []byte) {
 	a := abi.Action{Kind: abi.ActionCall, ID: id, Class: class, Name: name, Region: x.s.record.Region, Data: command}
 	if id == 0 {
@@ -72,10 +69,9 @@ func (x *exchange) random() uint64 {
 	return z ^ z>>31
 }
 
-// since returns the milliseconds since ms, or 0 if the clock has gone backward.
+// since returns the milliseconds since ms. If the clock has gone backward, it returns 0.
 func (x *exchange) since(ms uint64) uint64 { return x.now - min(x.now, ms) }
 
-// enter sets the phase. All phase changes go through it.
 func (x *exchange) enter(p phase) {
 	if p != x.s.phase && !x.mayEnter.has(p) {
 		panic("exchange: the row does not lead to this phase")
@@ -83,5 +79,5 @@ func (x *exchange) enter(p phase) {
 	x.s.phase = p
 }
 
-// ignore accepts an event that no longer changes anything.
+// ignore accepts an event that changes nothing.
 func (x *exchange) ignore() {}

@@ -8,16 +8,16 @@ import (
 	"github.com/postern-ai/postern/core/keymeter"
 )
 
-// maxRounds limits how often an exchange calls admit. It repeats the call when it has a newer record or a grant.
+// maxRounds limits how often an exchange calls admit. Each newer record and each grant causes another call.
 const maxRounds = 32
 
 // admitUncounted admits a request that does not count against any limit.
 func (x *exchange) admitUncounted() { x.admit(keymeter.ModeCheck) }
 
-// admitValidation admits a request that counts against the limits, even if it is rejected, and costs nothing.
+// admitValidation admits a request that costs nothing. The request counts against the limits, even if it is rejected.
 func (x *exchange) admitValidation() { x.admit(keymeter.ModeCount) }
 
-// admitCount does the same for a request that names a model.
+// admitCount is like admitValidation, for a request that names a model.
 func (x *exchange) admitCount() {
 	x.rejectForbidden()
 	x.admit(keymeter.ModeCount)
@@ -36,7 +36,8 @@ func (x *exchange) admitCompletion() {
 	}
 }
 
-// rejectForbidden rejects a request whose key cannot use any target of the model, and completes unknown-model errors.
+// rejectForbidden rejects a request whose key cannot use any target of the model. It also completes errors about
+// unknown models.
 func (x *exchange) rejectForbidden() {
 	switch s := &x.s; {
 	case s.rejected == fault.None && !x.allowsAny():
@@ -46,8 +47,8 @@ func (x *exchange) rejectForbidden() {
 	}
 }
 
-// admitReserved admits a completion, either as a cache hit or with a reservation. With a reservation, the KV cache
-// lookup runs in parallel.
+// admitReserved admits a completion. A cache hit needs no reservation. Otherwise, the KV cache lookup runs in
+// parallel with the admission.
 func (x *exchange) admitReserved() {
 	if x.s.hit.found {
 		x.admit(keymeter.ModeHit)
@@ -63,7 +64,6 @@ func (x *exchange) admitReserved() {
 // admit calls the key's meter.
 func (x *exchange) admit(mode keymeter.Mode) { x.admitIn(phaseAdmit, mode) }
 
-// admitIn calls the key's meter, and waits for its reply in phase p.
 func (x *exchange) admitIn(p phase, mode keymeter.Mode) {
 	s := &x.s
 	command := keymeter.Admit{
@@ -100,7 +100,7 @@ func (x *exchange) admitIn(p phase, mode keymeter.Mode) {
 	x.call(idAdmit, abi.ClassKeyMeter, s.keyHash, command.Encode())
 }
 
-// admitReply decodes the meter's reply. If the call failed, it refuses the request and returns false.
+// admitReply decodes the meter's reply. If the call failed, admitReply refuses the request and returns false.
 func (x *exchange) admitReply() (reply keymeter.AdmitReply, ok bool) {
 	x.s.times.admit += x.since(x.s.times.admitStart)
 	var err error
@@ -118,14 +118,13 @@ func (x *exchange) admitReply() (reply keymeter.AdmitReply, ok bool) {
 	return reply, true
 }
 
-// admittedUnheard notes that the meter may have admitted the request, but its reply was lost. The refusal releases the
-// reservation. The admission has stored all violations or none, so the settlement must not repeat them.
+// admittedUnheard notes that the meter may have admitted the request, but its reply was lost. The refusal releases
+// the reservation. If the request was admitted, the violations are stored, so the settlement must not repeat them.
 func (x *exchange) admittedUnheard() {
 	x.s.admission.admitted = true
 	x.takeViolations()
 }
 
-// onAdmit handles the meter's verdict.
 func (x *exchange) onAdmit() {
 	reply, ok := x.admitReply()
 	if !ok {
@@ -154,7 +153,6 @@ func (x *exchange) onAdmit() {
 	}
 }
 
-// admitted serves the admitted request.
 func (x *exchange) admitted() {
 	s := &x.s
 	switch {
@@ -175,13 +173,13 @@ func (x *exchange) requestGrant() {
 	x.callGrant(idGrant, &x.s.admission.budget)
 }
 
-// onGrant admits the request again with the granted slice. If the budget is too small, it first recalls idle slices
-// from the project's other keys. Only if that is not enough does it report that the budget is exceeded.
+// onGrant admits the request again with the granted slice. If the budget is too small, it recalls idle slices from
+// the project's other keys. If they are not enough, it reports that the budget is exceeded.
 func (x *exchange) onGrant() {
 	s := &x.s
 	reply, err := x.grantReply()
 	if x.event.Code != abi.OutcomeOK && s.admission.budget.need.NeedPico == 0 && x.dropAsk() {
-		x.admit(s.admission.mode) // the slice covers the request, but not a lease
+		x.admit(s.admission.mode) // enough for the request, but not for a lease
 		return
 	}
 	if x.refuseFailedCall(err) {
@@ -192,7 +190,7 @@ func (x *exchange) onGrant() {
 	case reply.Granted:
 		s.admission.budget.accept(&reply)
 		x.admit(s.admission.mode)
-	case reply.Next > s.admission.budget.need.After: // pages must advance, or paging would never end
+	case reply.Next > s.admission.budget.need.After: // pages must advance, or there would be no last page
 		s.admission.budget.need.After = reply.Next
 		if len(reply.Recall) == 0 {
 			x.requestGrant()
@@ -210,7 +208,7 @@ func (x *exchange) onGrant() {
 	}
 }
 
-// requestLevels asks the Ledgers of all levels that lack budget, or only one if the request is ordered.
+// requestLevels asks the Ledgers of all levels that lack budget. If the request is ordered, it asks only one.
 func (x *exchange) requestLevels(reply *keymeter.AdmitReply) {
 	b := &x.s.admission.budget
 	b.asked, b.grants = nil, nil
@@ -227,8 +225,8 @@ func (x *exchange) requestLevels(reply *keymeter.AdmitReply) {
 	}
 }
 
-// onLevelGrant takes one Ledger's reply to the first request for budget. When all have replied, the request is admitted
-// again, and is ordered from then on. If a Ledger's budget is spent, the request is over its budget at once.
+// onLevelGrant takes one Ledger's reply to the first request for budget. After the last reply, the request is
+// admitted again. From then on, it is ordered. If a Ledger's budget is spent, the request is over its budget at once.
 func (x *exchange) onLevelGrant() {
 	b := &x.s.admission.budget
 	s := &b.asked[x.event.ID-idLevelGrant]
@@ -279,13 +277,11 @@ func (x *exchange) outOfBudget() {
 	}
 }
 
-// onFlush handles the reply of one flushed meter.
 func (x *exchange) onFlush() {
 	x.deliverFlush(x.event.ID-idFlush+idAbsorb, &x.s.admission.budget)
 	x.afterFlush()
 }
 
-// onAbsorb handles the Ledger's acknowledgment of one meter's batches.
 func (x *exchange) onAbsorb() {
 	if x.event.Code != abi.OutcomeOK {
 		x.s.admission.budget.unreachable = true
@@ -293,7 +289,6 @@ func (x *exchange) onAbsorb() {
 	x.afterFlush()
 }
 
-// afterFlush continues when all meters are flushed and all batches are delivered.
 func (x *exchange) afterFlush() {
 	if !x.pendingWithin(idFlush, idExtendFlush) {
 		x.requestGrant()
@@ -301,7 +296,7 @@ func (x *exchange) afterFlush() {
 }
 
 // onMemoryCache handles the result of the lookup in host memory. After a miss, the lookup in the shared stores runs
-// in parallel with the admission. An exchange that follows a flight leaves that lookup to the leader.
+// in parallel with the admission. If the exchange follows a flight, the leader does that lookup.
 func (x *exchange) onMemoryCache() {
 	x.noteCacheResult()
 	if !x.joinedFlight() {
@@ -313,7 +308,6 @@ func (x *exchange) onMemoryCache() {
 	x.admitReserved()
 }
 
-// onKVCache responds to the admitted request from the cache, or sends it to a provider.
 func (x *exchange) onKVCache() {
 	x.noteSharedCacheResult()
 	if x.s.hit.found {
@@ -323,14 +317,15 @@ func (x *exchange) onKVCache() {
 	x.dispatch()
 }
 
-// onKVCacheOverBudget responds from the cache, or refuses the request because the budget is exhausted.
+// onKVCacheOverBudget responds from the cache. If the lookup missed, it refuses the request because the budget is
+// exhausted.
 func (x *exchange) onKVCacheOverBudget() {
 	x.noteSharedCacheResult()
 	x.outOfBudget()
 }
 
-// onFlightOverBudget handles a free response from a flight for a key whose budget is exhausted. It reads the rest of
-// a stream after the admission.
+// onFlightOverBudget handles a response from a flight for a key whose budget is exhausted. Such a response is free.
+// The rest of a stream is read after the admission.
 func (x *exchange) onFlightOverBudget() {
 	data, f := x.event.Data, &x.s.flight
 	switch x.event.Code {
@@ -352,7 +347,6 @@ func (x *exchange) onFlightOverBudget() {
 	x.outOfBudget()
 }
 
-// serveCompletion serves an admitted completion from a flight or the cache, or sends it to a provider.
 func (x *exchange) serveCompletion() {
 	s := &x.s
 	switch {
@@ -370,13 +364,13 @@ func (x *exchange) serveCompletion() {
 }
 
 const (
-	// recordKeepMs is how long an isolate uses a key's record before it reads KV again. A stale record does no
-	// harm: every exchange calls the key's meter, which has the newest version.
+	// recordKeepMs is how long an isolate uses a key's record before it reads KV again. A stale record does no harm:
+	// every exchange calls the key's meter, which has the newest record.
 	recordKeepMs = 600_000
-	// unknownKeepMs is how long an isolate remembers that a key does not exist. This does not delay new keys, because
-	// nobody could have tried a key before it was created.
+	// unknownKeepMs is how long an isolate remembers that a key does not exist. New keys are not delayed: nobody
+	// could have tried a key before it existed.
 	unknownKeepMs = 10_000
 )
 
-// unknownMark is stored in host memory in place of a record if the key does not exist.
+// unknownMark stands for a key that does not exist. Host memory contains it in place of the key's record.
 var unknownMark = []byte{0}

@@ -25,9 +25,9 @@ const (
 	chunkBytes     = 64 << 10 // limit for one chunk of a stream
 )
 
-// dispatchClassified sends a request that no longer has to wait for a classifier.
+// dispatchClassified sends a request that need not wait for a classifier.
 func (x *exchange) dispatchClassified() {
-	if x.s.dispatchMs == 0 { // it is already set if the request followed a flight, because that time counts too
+	if x.s.dispatchMs == 0 { // already set if the request followed a flight, because that time counts too
 		x.s.dispatchMs = x.now
 	}
 	switch {
@@ -41,8 +41,8 @@ func (x *exchange) dispatchClassified() {
 	}
 }
 
-// attempt sends the request to the current target, unless the client has disconnected. (A disconnect does not end
-// an attempt that is already in flight, except a stream: see noteDisconnect and abandonStream.)
+// attempt sends the request to the current target, unless the client has disconnected. If an attempt is in flight, a
+// disconnect ends only a stream; see noteDisconnect and abandonStream.
 func (x *exchange) attempt() {
 	s := &x.s
 	switch {
@@ -77,26 +77,24 @@ func (x *exchange) wireCall(r *chat.Request) *wire.Call {
 	return &wire.Call{Model: x.withOwnProviderKey(x.model()), Request: r, NowMs: x.now}
 }
 
-// onUnsealed continues the attempt with the decrypted key. If decryption failed, it falls back to the next target.
-// Only the operator can fix such a failure.
+// onUnsealed continues the attempt with the decrypted key. If decryption failed, it falls back to the next target,
+// because only the operator can fix this.
 func (x *exchange) onUnsealed() {
 	if !x.keepProviderKey() {
 		x.noteAttempt("sealed")
-		// A retry by the caller only helps if an earlier target has failed, because that target may have recovered by
-		// then.
+		// A retry by the caller helps only if an earlier target has failed. That target may have recovered by then.
 		x.next(fault.NoProvider, refusal{noRetry: x.s.attempts == 0, details: []fault.Detail{{Field: "model", Message: unready(x.current())}}})
 		return
 	}
 	x.attempt()
 }
 
-// onBuildBody encodes the request for a target with another dialect, or for one that does not support all of the
-// request's parameters.
+// onBuildBody encodes the request if the target has another dialect or does not support all of the request's
+// parameters.
 func (x *exchange) onBuildBody() {
 	x.endpoint.calls.build(x, x.event.Data)
 }
 
-// sendCompletion re-encodes a completion.
 func (x *exchange) sendCompletion(body []byte) {
 	f := x.wire()
 	if x.keepsBody() {
@@ -135,7 +133,7 @@ func hasContent(r *chat.Request) bool {
 }
 
 // translated returns the request in the form for the current target. Parts that the target does not get are recorded
-// as dropped. In strict mode, they are returned as lost instead.
+// as dropped. In strict mode, translated returns them as lost instead.
 //
 //go:noinline
 func (x *exchange) translated(body []byte) (r chat.Request, lost []chat.Member) {
@@ -159,7 +157,6 @@ func (x *exchange) explainSchema(r *chat.Request) {
 	}
 }
 
-// sendFiltered sends the fields of the caller's body, except unsupported parameters.
 func (x *exchange) sendFiltered(body []byte) {
 	f := x.wire()
 	parsed := x.readRequest(&api.Parser{Native: true, Skim: true}, gjson.ParseBytes(body))
@@ -167,8 +164,7 @@ func (x *exchange) sendFiltered(body []byte) {
 	x.fetch(f.Direct(x.wireCall(&r), abi.Part{Data: api.Filter(f.Dialect, parsed.Members, x.unsupportedParams())}))
 }
 
-// translate converts the request to the target's dialect. It removes and returns the parts that the dialect does not
-// have.
+// translate converts the request to the target's dialect. It returns the parts that the dialect does not have.
 func (x *exchange) translate(r *chat.Request) []chat.Member {
 	model := x.model()
 	if x.isNative(model) && r.Dialect != chat.Native {
@@ -184,8 +180,8 @@ func (x *exchange) translate(r *chat.Request) []chat.Member {
 	return append(r.Omitted, r.Extra...)
 }
 
-// nameThinking reports thinking from earlier turns that the target cannot read, unless it is already reported as an
-// unsupported parameter.
+// nameThinking reports thinking from earlier turns that the target cannot read. If it is already reported as an
+// unsupported parameter, nameThinking does nothing.
 func (x *exchange) nameThinking(r *chat.Request) {
 	thinks := x.wire().Thinks
 	if thinks == nil {
@@ -213,8 +209,8 @@ const (
 	maxDropped    = 512
 )
 
-// appendExtra adds the names of fields that chat.Request does not have. The caller chose these names, and they are
-// sent in a header, so they are checked and limited in number. Brackets in a name enclose an index.
+// appendExtra adds the names of fields that chat.Request does not have. The caller chose these names. A header
+// contains them, so they are checked and limited in number. Brackets in a name enclose an index.
 func appendExtra(dropped string, extra []chat.Member) string {
 	for i, m := range extra {
 		if i == maxExtraNames || len(dropped)+len(m.Name) > maxDropped {
@@ -240,7 +236,6 @@ func (x *exchange) extraDetails(extra []chat.Member) (details []fault.Detail) {
 	return details
 }
 
-// fetch sends the provider request for a completion.
 func (x *exchange) fetch(request abi.Action) {
 	if x.streams() {
 		x.fetchIn(phaseOpening, request)
@@ -249,8 +244,8 @@ func (x *exchange) fetch(request abi.Action) {
 	}
 }
 
-// fetchIn sends a request and waits for the response in phase p. The timeouts that apply before the first content are
-// capped at the time that remains for all attempts together.
+// fetchIn sends a request and waits for the response in phase p. Until the first content, no timeout is longer than
+// the time that remains for all attempts together.
 func (x *exchange) fetchIn(p phase, request abi.Action) {
 	s := &x.s
 	s.attempts++
@@ -275,7 +270,6 @@ func (x *exchange) fetchIn(p phase, request abi.Action) {
 	x.await(request)
 }
 
-// onResponse handles a complete provider response with any status.
 func (x *exchange) onResponse() {
 	x.cancel(idTick)
 	x.s.times.upstream += x.since(x.s.times.upstreamStart)
@@ -291,8 +285,8 @@ func (x *exchange) onResponse() {
 	x.onProviderError(failure)
 }
 
-// onProviderError handles a provider's error response: it retries the same target, falls back to the next one, or refuses
-// the request.
+// onProviderError handles a provider's error response. It retries the same target, falls back to the next one, or
+// refuses the request.
 func (x *exchange) onProviderError(failure wire.Failure) {
 	failure.Message = x.publicMessage(failure.Message)
 	r := x.providerRefusal(&failure)
@@ -317,8 +311,7 @@ func (x *exchange) onProviderError(failure wire.Failure) {
 }
 
 // noteCredentialFailure records in the target's circuit that the provider rejected or rate-limited the deployment's
-// credentials. A failure of a project's own key is not recorded, because it says nothing about the deployment's
-// credentials.
+// credentials. Failures of a project's own key are not recorded. They say nothing about the deployment's credentials.
 func (x *exchange) noteCredentialFailure() {
 	if !x.usesOwnProviderKey() {
 		x.noteOpened(x.circuits.Refused(&x.config.Routing, x.model().Name, x.now))
@@ -354,7 +347,6 @@ func (x *exchange) next(f fault.Fault, r refusal) {
 	x.attempt()
 }
 
-// noteDisconnect records that the client has disconnected.
 func (x *exchange) noteDisconnect() { x.s.disconnected = true }
 
 // abandon ends a request between two attempts because the client has disconnected.
@@ -363,7 +355,6 @@ func (x *exchange) abandon() {
 	x.refuse(fault.ClientClosed, refusal{})
 }
 
-// startMock requests the stored body for the built-in mock, which responds in place of a provider.
 func (x *exchange) startMock() {
 	if !x.testMode() {
 		x.s.lastTarget = uint64(x.currentIndex()) + 1
@@ -372,8 +363,8 @@ func (x *exchange) startMock() {
 	x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: x.requestBuffer()})
 }
 
-// mockTarget advances to the first target that the key may use. In test mode, the mock responds under that
-// target's name.
+// mockTarget advances to the first target that the key may use. In test mode, the mock responds in that target's
+// name.
 func (x *exchange) mockTarget() {
 	s := &x.s
 	for int(s.orderIndex) < len(s.order)-1 && !x.current().Allowed {

@@ -6,7 +6,7 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// onFault handles an attempt that ended before a complete response or the head of a stream arrived.
+// onFault handles an attempt that failed before a complete response or the head of a stream arrived.
 func (x *exchange) onFault() {
 	s := &x.s
 	x.cancel(idTick)

@@ -8,7 +8,6 @@ type sideMachine struct {
 	state  func(*exchange) sideState
 }
 
-// sideMachines lists the state machines that run alongside the request.
 var sideMachines = [...]sideMachine{
 	{"classifier", []string{"off", "planned", "reading", "judging", "judged", "releasing"}, classifierRows[:], (*exchange).classifierState},
 	{"extension", []string{"idle", "meter", "ledger", "recall"}, extensionRows[:], (*exchange).extensionState},
@@ -17,8 +16,8 @@ var sideMachines = [...]sideMachine{
 	{"drain", []string{"off", "reading"}, drainRows[:], (*exchange).drainState},
 }
 
-// beside returns the side machine that handles an input in the current phase, or nil if the request itself handles
-// it.
+// beside returns the side machine that handles an input in the current phase. If the request itself handles the
+// input, beside returns nil.
 func (x *exchange) beside(in input) *sideMachine {
 	switch {
 	case in == inClassifyText, in == inClassified, in == inHeldSettle:
@@ -35,7 +34,6 @@ func (x *exchange) beside(in input) *sideMachine {
 	return nil
 }
 
-// dispatchBeside calls a side machine's handler for an input.
 func (x *exchange) dispatchBeside(m *sideMachine, in input) {
 	state := m.state(x)
 	x.settleEvent()

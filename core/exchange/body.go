@@ -22,7 +22,6 @@ func (x *exchange) onBody() {
 	x.proceeds = true
 }
 
-// onEarlyBody parses a body that arrives before the key's permissions are known.
 func (x *exchange) onEarlyBody() { x.readBody() }
 
 func (x *exchange) readBody() {
@@ -54,21 +53,17 @@ func (x *exchange) parse(body []byte) {
 	x.endpoint.parse(x, &p, root)
 }
 
-// parseCompletion parses the body of a completion.
 func (x *exchange) parseCompletion(p *api.Parser, root gjson.Result) {
 	parsed := x.readRequest(p, root)
 	x.useParsed(p, &parsed)
 }
 
-// parseCount parses the body of a token-count request.
 func (x *exchange) parseCount(p *api.Parser, root gjson.Result) {
 	p.Catalog = x.config
 	parsed := anthropic.ParseCount(p, root)
 	x.useParsed(p, &parsed)
 }
 
-// useParsed keeps the request if it is valid.
-//
 //go:noinline
 func (x *exchange) useParsed(p *api.Parser, parsed *api.Parsed) {
 	x.noteUser(parsed.Request.User, parsed.Request.Extra)
@@ -84,7 +79,7 @@ func (x *exchange) useParsed(p *api.Parser, parsed *api.Parsed) {
 	}
 }
 
-// keepRequest stores the parts of the request that later steps need, and the body's fields for targets with the same
+// keepRequest stores what later steps need: parts of the request, and the body's fields for targets with the same
 // dialect.
 func (x *exchange) keepRequest(parsed *api.Parsed) {
 	s, r := &x.s, &parsed.Request
@@ -102,15 +97,15 @@ func (x *exchange) keepRequest(parsed *api.Parsed) {
 	x.computeCacheKey(parsed.Members)
 }
 
-// maxHashedBytes is the size in bytes up to which a request is hashed with SHA-256 directly. A larger body is first
-// hashed with BLAKE2b, because SHA-256 would take half of the step's time.
+// maxHashedBytes is the maximum size in bytes of a body that is hashed with SHA-256 directly. For a larger body,
+// SHA-256 would take half of the step's time, so it is first hashed with BLAKE2b.
 const maxHashedBytes = 16 << 10
 
 // strictVariant is the bit in the endpoint's variant that marks a strict request.
 const strictVariant = 2
 
-// computeCacheKey hashes everything that the response depends on: the canonical request and the catalog version. The
-// project ID is a prefix of the key (cacheEntryKey). A streamed response has the same key as a non-streaming one.
+// computeCacheKey hashes everything that the response depends on: the canonical request and the catalog version.
+// cacheEntryKey adds the project ID as a prefix. Streamed and non-streaming responses have the same key.
 func (x *exchange) computeCacheKey(members []byte) {
 	r := &x.s.request
 	w := abi.Writer{Buf: make([]byte, 0, 128)}

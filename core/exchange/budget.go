@@ -7,8 +7,8 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// begin records the meter's shortfall. It resets need.After, so the next recall starts with the first key, because
-// the slices of other keys may be idle by now.
+// begin records the meter's shortfall. It resets need.After, so the next recall starts with the first key. By now,
+// the slices of other keys may be idle.
 func (b *budgetRequest) begin(reply *keymeter.AdmitReply) {
 	b.need = ledger.Grant{
 		Period: reply.Period, Epoch: reply.Epoch, HeldPico: reply.HeldPico, NeedPico: reply.NeedPico, LeastPico: reply.LeastPico,
@@ -17,7 +17,6 @@ func (b *budgetRequest) begin(reply *keymeter.AdmitReply) {
 	b.final, b.unreachable, b.recalled, b.passes, b.lentMs = false, false, false, 0, reply.LentMs
 }
 
-// accept records the grant for the next admit or extend.
 func (b *budgetRequest) accept(reply *ledger.GrantReply) {
 	if b.ordered {
 		b.grants = []keymeter.LevelGrant{levelGrant(b.ledger, reply)}
@@ -27,7 +26,7 @@ func (b *budgetRequest) accept(reply *ledger.GrantReply) {
 	b.final = reply.Final
 }
 
-// waitForLent decides whether to wait until lent budget returns. Until it has returned, the budget is not known to be
+// waitForLent decides whether to wait until lent budget returns. Until then, nobody knows whether the budget is
 // exhausted.
 func (b *budgetRequest) waitForLent() bool {
 	most := uint64(maxLentWaits)
@@ -41,7 +40,7 @@ func (b *budgetRequest) waitForLent() bool {
 	return true
 }
 
-// nextPass starts another pass over the keys with idle budget, if the last one recalled anything.
+// nextPass starts another pass over the keys with idle budget if the last pass recalled anything.
 func (b *budgetRequest) nextPass() bool {
 	most := uint64(maxPasses)
 	if b.ordered {
@@ -55,19 +54,19 @@ func (b *budgetRequest) nextPass() bool {
 	return true
 }
 
-// maxLentWaits limits how often a request waits for budget that meters have lent to isolates. A meter stops lending
-// when its budget is recalled, so one wait is usually enough.
+// maxLentWaits limits how often a request waits for budget that meters have lent to isolates. After a recall, a meter
+// stops lending, so one wait is usually enough.
 const maxLentWaits = 3
 
-// maxHeldWaits and maxOrderedPasses are the same limits for a request that is ordered. It waits for the incomplete
-// reservations of other requests, of which one wins each time.
+// maxHeldWaits and maxOrderedPasses are the same limits for an ordered request. It waits for the incomplete
+// reservations of other requests. One of these requests wins each time.
 const (
 	maxHeldWaits     = 8
 	maxOrderedPasses = 8
 )
 
-// maxPasses limits how often the exchange repeats the recall from all keys with idle budget. The Ledger may have
-// granted a recalled slice to another key before this exchange calls it again.
+// maxPasses limits how often the exchange repeats the recall from all keys with idle budget. The Ledger may grant a
+// recalled slice to another key before this exchange calls it again.
 const maxPasses = 1
 
 // callGrant asks the Ledger to cover the shortfall. The reply arrives under id.
@@ -80,7 +79,7 @@ func (x *exchange) callGrant(id uint64, b *budgetRequest) {
 	x.call(id, abi.ClassLedger, x.ledgerOf(b.ledger), g.Encode())
 }
 
-// lendableRequests is the number of requests that the requested budget covers if the key's plan has leases.
+// If the key's plan has leases, the requested budget covers this many requests.
 const lendableRequests = 512
 
 func (x *exchange) grantReply() (reply ledger.GrantReply, err error) {
@@ -102,7 +101,7 @@ func (x *exchange) recall(first uint64, b *budgetRequest, reply *ledger.GrantRep
 }
 
 // deliverFlush sends a meter's flushed batches to the Ledger in one command, because they must arrive in order. b is
-// the request that recalled them. If a meter could not be called, it delivers its batches later.
+// the request that recalled them. A meter that could not be called delivers its batches later.
 func (x *exchange) deliverFlush(first uint64, b *budgetRequest) {
 	var reply keymeter.FlushReply
 	err := abi.ErrMalformed

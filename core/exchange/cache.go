@@ -7,7 +7,7 @@ import (
 )
 
 // cacheEntryKey returns the key of a response in host memory and KV. Different projects, and different versions of a
-// project's policy, have different keys. The mock's responses have different keys from real ones.
+// project's policy, have different keys. The mock's responses have their own keys.
 func (x *exchange) cacheEntryKey() string {
 	s := &x.s
 	p := cached.Partition{
@@ -16,7 +16,7 @@ func (x *exchange) cacheEntryKey() string {
 	return p.Key(s.cacheKey)
 }
 
-// cacheable reports whether the project enables the cache and the caller has not sent no-store.
+// cacheable reports whether the project enables the cache, and the caller has not sent no-store.
 func (x *exchange) cacheable() bool {
 	return x.s.record.Caches() && !x.s.cacheControl.noStore
 }
@@ -26,12 +26,11 @@ func (x *exchange) cacheReadable() bool {
 	return x.cacheable() && !x.s.cacheControl.noCache && x.s.cacheControl.maxAge != 1
 }
 
-// maxEntryBytes is the size limit for a cached response.
+// maxEntryBytes is the maximum size of a cached response in bytes.
 const maxEntryBytes = 1 << 20
 
-// isStoredInPart reports whether the Governor's stream checks removed parts that a non-streaming response has, such
-// as log probabilities or the inputs of custom tools in chat completions. Cached responses would lack these parts
-// too.
+// isStoredInPart reports whether the Governor's stream checks removed parts that non-streaming responses have, such
+// as log probabilities or the inputs of custom tools in chat completions. A cached copy would lack these parts.
 func (x *exchange) isStoredInPart(raw bool) bool {
 	q := &x.s.request
 	return !raw && x.s.govern.on && x.streams() && (q.params&chat.ParamLogProbs != 0 || x.s.dialect == chat.OpenAI && q.aliases != "")
@@ -54,8 +53,8 @@ func (x *exchange) store(a *answer, raw bool, body []byte) {
 	x.do(write)
 }
 
-// newEntry returns the cache entry for a response. At first, it is stored in KV only if other requests are waiting
-// for it.
+// newEntry returns the cache entry for a response. If no other requests are waiting for it, it is not stored in KV at
+// first.
 func (x *exchange) newEntry(a *answer, raw bool, body []byte) cached.Entry {
 	ttl := x.s.record.CacheTTLSeconds
 	return cached.Entry{
@@ -76,8 +75,8 @@ func (x *exchange) planPromotion(e *cached.Entry) {
 	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferEntry, Data: e.Encode()})
 }
 
-// promote stores a cached response in KV as well. It also updates the other stores, so that the next hit does not
-// store it again.
+// promote stores a cached response in KV too. It also updates the other stores, so that the next hit does not promote
+// it again.
 func (x *exchange) promote() {
 	if left := x.s.hit.promoteMs; left > 0 {
 		x.do(abi.Action{

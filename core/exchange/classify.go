@@ -17,18 +17,17 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// The states of the classifier.
 const (
 	classifierOff       sideState = iota // the request is not classified
 	classifierPlanned                    // the request is not admitted yet
 	classifierReading                    // loading the stored text
 	classifierJudging                    // waiting for the classifier's response
 	classifierJudged                     // the classifier has responded or failed
-	classifierReleasing                  // loading the settlement, which was waiting for the classifier
+	classifierReleasing                  // loading the settlement, which waited for the classifier
 )
 
-// classifierRows is the classifier's state machine. The request waits for it only in strict mode: it waits in
-// phaseClassify and continues from there.
+// classifierRows is the classifier's state machine. Only in strict mode does the request wait for it, in
+// phaseClassify.
 var classifierRows = [...]sideRow{
 	{classifierReading, inClassifyText, (*exchange).onClassifyText, 1<<classifierJudging | 1<<classifierJudged | 1<<classifierReleasing, toAttempt},
 	{classifierJudging, inClassified, (*exchange).onClassified, 1<<classifierJudged | 1<<classifierReleasing, toAttempt},
@@ -52,8 +51,8 @@ func (x *exchange) classifierState() sideState {
 	return classifierOff
 }
 
-// planClassification keeps the request's text for the classifier if the project has a classifier. Requests with
-// development keys are not classified, because no provider is called for them.
+// If the project has a classifier, planClassification keeps the request's text for it. Requests with development keys
+// are not classified, because no provider is called for them.
 func (x *exchange) planClassification(body []byte) {
 	c := &x.s.govern.classification
 	*c = classification{}
@@ -70,7 +69,8 @@ func (x *exchange) planClassification(body []byte) {
 	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferClassify, Data: []byte(text)})
 }
 
-// startClassifier starts the classifier for an admitted request. It returns true if the request must wait for it.
+// startClassifier starts the classifier for an admitted request. If the request must wait for it, startClassifier
+// returns true.
 func (x *exchange) startClassifier() bool {
 	c := &x.s.govern.classification
 	if !c.wanted || c.done || x.s.disconnected {
@@ -83,7 +83,6 @@ func (x *exchange) startClassifier() bool {
 	return x.guard().settings.Classifier.Strict
 }
 
-// onClassifyText sends the text to the classifier.
 func (x *exchange) onClassifyText() {
 	if x.s.phase == phaseClassify && x.s.disconnected {
 		x.s.govern.classification.done = true
@@ -101,10 +100,10 @@ func (x *exchange) onClassifyText() {
 	x.await(request)
 }
 
-// maxClassifierBytes is the limit for a classifier's response.
+// maxClassifierBytes is the maximum size of a classifier's response in bytes.
 const maxClassifierBytes = 64 << 10
 
-// classifierRequest builds the classifier's request. ok is false if the deployment has no credentials for it. A
+// classifierRequest builds the classifier's request. If the deployment has no credentials for it, ok is false. A
 // project's own provider keys are not used.
 func (x *exchange) classifierRequest(text jsontext.Escaped) (request abi.Action, ok bool) {
 	kind := x.guard().settings.Classifier.Kind
@@ -125,7 +124,6 @@ func (x *exchange) classifierRequest(text jsontext.Escaped) (request abi.Action,
 	return request, request.URL != ""
 }
 
-// onClassified handles the classifier's response or failure.
 func (x *exchange) onClassified() {
 	root := gjson.Result{}
 	if x.event.Kind == abi.EventResponse && x.event.Code == 200 {
@@ -156,8 +154,8 @@ func (x *exchange) onClassified() {
 	x.classified(score, ok)
 }
 
-// classifierBills reports whether the provider may bill the classifier's request: it responded with 200, or its
-// response was lost. If the usage is unknown, an estimate is charged.
+// classifierBills reports whether the provider may bill the classifier's request. This is so if it responded with 200
+// or its response was lost. If the usage is unknown, an estimate is charged.
 func (x *exchange) classifierBills() bool {
 	if x.event.Kind == abi.EventFault {
 		return x.event.Code != abi.FaultConnect && x.event.Code != abi.FaultUndelivered && x.event.Code != abi.FaultClosing
@@ -165,7 +163,6 @@ func (x *exchange) classifierBills() bool {
 	return x.event.Code == 200
 }
 
-// chargeClassifier adds the classifier's cost to the exchange's charges.
 func (x *exchange) chargeClassifier(m *config.Model, r *chat.Response) {
 	c := &x.s.govern.classification
 	u := r.Usage
@@ -183,7 +180,7 @@ func (x *exchange) chargeClassifier(m *config.Model, r *chat.Response) {
 func (x *exchange) classifierFailed() { x.classified(0, false) }
 
 // classified evaluates the score. A score at or above the project's threshold is a finding. If the request is waiting
-// for the classifier, the finding blocks it.
+// for the classifier, a finding blocks it.
 func (x *exchange) classified(score uint64, ok bool) {
 	c, g := &x.s.govern.classification, x.guard()
 	settings := &g.settings.Classifier
@@ -210,7 +207,6 @@ func (x *exchange) classified(score uint64, ok bool) {
 	}
 }
 
-// classifierFinding returns the classifier's finding as a result.
 func (x *exchange) classifierFinding(blocks bool) inspect.Result {
 	found := inspect.Finding{Rule: governor.RuleClassifier, Action: governor.Flag, Path: "messages"}
 	if x.s.dialect == chat.Responses {

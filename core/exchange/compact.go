@@ -13,22 +13,20 @@ import (
 	"github.com/postern-ai/postern/core/exchange/reply"
 )
 
-// parseCompaction parses the body of a compaction request.
 func (x *exchange) parseCompaction(p *api.Parser, root gjson.Result) {
 	parsed := x.readRequest(p, root)
 	responses.Compaction(p, root, &parsed)
 	x.useParsed(p, &parsed)
 }
 
-// parseInputTokens parses the body of a token-count request in OpenAI's format.
 func (x *exchange) parseInputTokens(p *api.Parser, root gjson.Result) {
 	parsed := x.readRequest(p, root)
 	responses.Count(p, root, &parsed)
 	x.useParsed(p, &parsed)
 }
 
-// sendCompaction sends the fields of the caller's body, even if the model does not support all of them, because a
-// compaction cannot be sent in any other form.
+// sendCompaction sends the fields of the caller's body, even if the model does not support all of them. A compaction
+// can be sent in no other form.
 func (x *exchange) sendCompaction([]byte) {
 	x.s.dropped = ""
 	f := x.wire()
@@ -36,8 +34,8 @@ func (x *exchange) sendCompaction([]byte) {
 	x.fetch(f.Direct(x.wireCall(&r), abi.Part{Buffer: bufferMembers}))
 }
 
-// readCompaction reads a provider's 200 response. The last item of the response is encrypted, so only the provider
-// can read it.
+// readCompaction reads a provider's 200 response. Its last item is encrypted, so only the provider can read that
+// item.
 func (x *exchange) readCompaction() {
 	r, ok := chat.Response{}, false
 	if root := x.json(); root.IsObject() && head.IsJSON(x.header("content-type")) {

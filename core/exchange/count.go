@@ -19,8 +19,8 @@ import (
 )
 
 // countTokens serves POST /v1/messages/count_tokens, /v1/responses/input_tokens and /api/ai/count-tokens. The request
-// counts toward the rate limits and is free. If the provider fails, the count is an estimate. It is also an estimate
-// if the provider has no such endpoint, except in OpenAI's format.
+// counts toward the rate limits and is free. If the provider fails, the count is an estimate. If the provider has no
+// such endpoint, the count is an estimate too, except in OpenAI's format.
 func (x *exchange) countTokens() {
 	s := &x.s
 	s.order = x.orderTargets()
@@ -45,9 +45,9 @@ func (x *exchange) estimateCount() {
 
 func (x *exchange) respondEstimate() { x.respondCount(x.s.request.PromptTokens, true) }
 
-// counter returns the current target, called through an API that counts tokens. f is nil if there is no such API. A
-// request in a provider's format is counted only on the API with that format. A native request is translated, so
-// OpenAI's counting API also works for models that are called through chat completions.
+// counter returns the current target, with an API that counts tokens. If it has no such API, f is nil. A request in a
+// provider's format is counted only on the API with that format. A native request is translated. OpenAI's counting
+// API therefore also counts for models called through chat completions.
 //
 //go:noinline
 func (x *exchange) counter() (m *config.Model, f *wire.Family) {
@@ -88,7 +88,7 @@ func (x *exchange) askCounter() {
 	x.fetchCount()
 }
 
-// onCountUnsealed counts with the project's provider key. If decryption failed, the count is an estimate.
+// onCountUnsealed counts with the project's provider key. If decryption failed, it estimates the count.
 func (x *exchange) onCountUnsealed() {
 	if !x.keepProviderKey() || x.s.disconnected {
 		x.respondEstimate()
@@ -97,7 +97,8 @@ func (x *exchange) onCountUnsealed() {
 	x.fetchCount()
 }
 
-// fetchCount sends the fields of the caller's body, or requests the stored body so that sendCount can translate it.
+// fetchCount sends the fields of the caller's body. If the request must be translated, fetchCount requests the stored
+// body for sendCount.
 func (x *exchange) fetchCount() {
 	if x.endpoint.calls.build != nil {
 		x.enter(phaseBuild)
@@ -109,7 +110,7 @@ func (x *exchange) fetchCount() {
 }
 
 // sendCount counts a native request in the form that a completion would have. In strict mode, it skips targets that
-// would lose a part of the request, or that do not support its parameters.
+// would lose part of the request or do not support its parameters.
 func (x *exchange) sendCount(body []byte) {
 	s := &x.s
 	s.dropped = x.droppedParams(x.unsupportedParams())
@@ -136,7 +137,6 @@ func (x *exchange) sendCount(body []byte) {
 	x.fetchIn(phaseCount, f.CountRequest(&call, abi.Part{Data: members}))
 }
 
-// onCount handles the provider's response.
 func (x *exchange) onCount() {
 	_, f := x.counter()
 	if x.event.Kind == abi.EventResponse && x.event.Code == 200 {

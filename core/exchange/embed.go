@@ -28,7 +28,6 @@ func (x *exchange) parseEmbed(p *api.Parser, root gjson.Result) {
 	x.useEmbeddings(p, &e, root)
 }
 
-// useEmbeddings keeps the request if it is valid.
 func (x *exchange) useEmbeddings(p *api.Parser, e *openai.Embeddings, root gjson.Result) {
 	x.noteUser(e.User, nil)
 	switch {
@@ -42,7 +41,6 @@ func (x *exchange) useEmbeddings(p *api.Parser, e *openai.Embeddings, root gjson
 	}
 }
 
-// sendEmbeddings sends the request to the current target.
 func (x *exchange) sendEmbeddings(body []byte) {
 	e := openai.ParseEmbeddings(&api.Parser{}, gjson.ParseBytes(body), x.s.dialect == chat.Native)
 	call := wire.EmbedCall{
@@ -65,7 +63,7 @@ func (x *exchange) sendEmbeddings(body []byte) {
 }
 
 // maxMockNumbers limits the total number of vector elements that a request may ask for through its dimensions
-// parameter. That many take about 10 MB. Above the limit, the mock uses its default dimensions.
+// parameter. They take about 10 MB. Above the limit, the mock uses its default dimensions.
 const maxMockNumbers = 1 << 20
 
 func (x *exchange) mockEmbeddings(body []byte) {
@@ -86,7 +84,6 @@ func (x *exchange) mockEmbeddings(body []byte) {
 	x.answerEmbeddings(&out, "mock")
 }
 
-// readEmbeddings reads a provider's 200 response.
 func (x *exchange) readEmbeddings() {
 	model := x.model()
 	f := x.wire()
@@ -123,7 +120,7 @@ func (x *exchange) answerEmbeddings(e *wire.Embedding, providerName string) {
 	x.respondAnswer(a, nil, body)
 }
 
-// embedded returns stored embeddings in the native format. They are stored in the format of /v1/embeddings.
+// embedded returns stored embeddings in the native format. The stored format is that of /v1/embeddings.
 func (x *exchange) embedded(body []byte, m *api.Meta) []byte {
 	var vectors []string
 	api.Each(jsonvalue.Get(string(body), "data"), func(one gjson.Result) {

@@ -20,7 +20,7 @@ func (e *ending) fields(f *abi.Fields) {
 	}
 }
 
-// endingRows is the state machine that counts a request that was not served and reports the key's counts to the
+// endingRows is the state machine that counts a request that was not served. It reports the key's counts to the
 // project's Ledger.
 var endingRows = [...]sideRow{
 	{endingPinned, inPinned, (*exchange).onPinned, 1<<endingIdle | 1<<endingTold, 0},
@@ -30,7 +30,7 @@ var endingRows = [...]sideRow{
 // The states of endingRows.
 const (
 	endingIdle   sideState = iota
-	endingPinned           // waiting for the next step, which will have the key's entry
+	endingPinned           // waiting for the next step, which has the key's entry
 	endingTold             // waiting for the Ledger's reply to a tally
 )
 
@@ -44,9 +44,9 @@ func (x *exchange) endingState() sideState {
 	return endingIdle
 }
 
-// countEnd adds a request that was not served to the counts in its key's entry. It does so immediately if this step
-// has the entry, and otherwise in a later step. All requests without a known key share one entry, which is reported
-// to the deployment's Ledger.
+// countEnd adds a request that was not served to the counts in its key's entry. If this step does not have the entry,
+// a later step does this. All requests without a known key share one entry, which is reported to the deployment's
+// Ledger.
 func (x *exchange) countEnd(f fault.Fault, booked ledger.Booked) {
 	s := &x.s
 	if !s.haveRecord && !x.countsWithoutKey(f) {
@@ -70,9 +70,9 @@ func (x *exchange) countEnd(f fault.Fault, booked ledger.Booked) {
 
 const hourMs = 3_600_000
 
-// countsWithoutKey reports whether a request without a known key counts for the deployment. It does if it failed
-// because of its key, path or method, or because the key's record could not be read. Requests for the control plane
-// do not count. Neither do requests that a disconnect or a shutdown ended.
+// countsWithoutKey reports whether a request without a known key counts for the deployment. A request counts if its
+// key, path or method was wrong, or if the key's record could not be read. Requests for the control plane do not
+// count. Requests that a disconnect or a shutdown ended do not count either.
 func (x *exchange) countsWithoutKey(f fault.Fault) bool {
 	return x.s.phase != phaseForward && f != fault.ClientClosed && f != fault.ShuttingDown
 }
@@ -80,7 +80,6 @@ func (x *exchange) countsWithoutKey(f fault.Fault) bool {
 // onPinned continues in the step that has the key's entry.
 func (x *exchange) onPinned() { x.keepEnd() }
 
-// keepEnd counts the request's end in the entry.
 func (x *exchange) keepEnd() {
 	e, s := x.entry(), &x.s
 	record := &s.ending.record
@@ -197,8 +196,8 @@ func refusedWith(status uint64) ledger.End {
 	return ledger.EndInvalid
 }
 
-// booked returns how usage statistics count a request that ends with an error. This depends on its settlement, or on
-// its admission as a hit.
+// booked returns how usage statistics count a request that ends with an error. The result depends on the request's
+// settlement or, for a hit, on its admission.
 func (x *exchange) booked(outcome keymeter.Outcome) ledger.Booked {
 	switch {
 	case !x.s.admission.admitted:

@@ -11,7 +11,6 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// useEndpoint selects a row of the endpoint table for this step and all later ones.
 func (x *exchange) useEndpoint(id endpointID) {
 	x.s.endpoint = id
 	x.endpoint = &x.rows[id]
@@ -25,14 +24,13 @@ func (e *endpoint) label() string {
 	return e.path
 }
 
-// listed reports whether GET / lists the endpoint.
 func (e *endpoint) listed() bool { return !e.unlisted && e.path != "" }
 
 // endpointID is the index of a row of endpoints.
 type endpointID uint8
 
-// endpoint is one row of the endpoint table. It contains everything that the core knows about an endpoint. No other
-// code distinguishes between endpoints. To add one, follow "Add an endpoint" in CONTRIBUTING.md. The tests in
+// endpoint is one row of the endpoint table. The row contains everything that the core knows about the endpoint. No
+// other code distinguishes between endpoints. To add one, follow "Add an endpoint" in CONTRIBUTING.md. The tests in
 // endpoints_test.go report missing parts of a row.
 type endpoint struct {
 	method, path string // see match; HEAD is allowed where GET is
@@ -41,7 +39,7 @@ type endpoint struct {
 	scenario     string // the file of testdata/conformance that covers the endpoint
 
 	needs    doc.Permission // the permission that the key must have; 0: none
-	keyless  bool           // requests need no key, and serve responds immediately
+	keyless  bool           // requests need no key; serve responds immediately
 	unlisted bool           // GET / does not list it
 	dialect  chat.Dialect   // of requests, responses and errors
 
@@ -49,13 +47,13 @@ type endpoint struct {
 
 	body    bodyKind
 	policy  policyUse // the parts of the project's policy that the endpoint reads
-	streams bool      // the body's "stream" field is honored; otherwise, responses are never streamed
-	repeats bool      // responses are stored under the caller's Idempotency-Key; otherwise, repeating a request is harmless
+	streams bool      // the body's "stream" field is honored; if this is not set, responses are never streamed
+	repeats bool      // responses are stored under the caller's Idempotency-Key; if this is not set, repeating a request is harmless
 
-	// parse reads a body and checks its limits. The body is a JSON object with valid text. parse either reports
-	// problems to the Parser or keeps the request.
+	// parse reads a body and checks its limits. The body is a JSON object with valid text. If there are problems,
+	// parse reports them to the Parser. Otherwise, it keeps the request.
 	parse func(*exchange, *api.Parser, gjson.Result)
-	// admit calls the key's meter. If the request is not free, it reserves the highest possible cost.
+	// admit calls the key's meter. If the request is not free, admit reserves the highest possible cost.
 	admit func(*exchange)
 	// serve responds to the admitted request, or sends it to a provider.
 	serve func(*exchange)
@@ -65,7 +63,7 @@ type endpoint struct {
 	calls calls
 }
 
-// bodyKind is the form of a request's body. Its size is limited by POSTERN_MAX_BODY_BYTES.
+// bodyKind is the form of a request's body. POSTERN_MAX_BODY_BYTES limits the body's size.
 type bodyKind uint8
 
 const (
@@ -90,34 +88,34 @@ type texts struct {
 	checked  bool // responses have text to check
 	judged   bool // the project's classifier judges requests
 	always   bool // the Governor checks even if the project has not enabled it
-	folded   bool // checked non-streaming responses keep only the parts that chat.Response has, because inspect has no Kind for their body
+	folded   bool // of a checked non-streaming response, only the parts that chat.Response has are kept, because inspect has no Kind for the body
 }
 
-// calls says how an endpoint's requests are sent to providers. Its zero value is for endpoints that do not call
-// providers.
+// calls says how an endpoint's requests are sent to providers. If the endpoint calls no providers, it is the zero
+// value.
 type calls struct {
-	noun    string  // what error messages call a model for this API, including the article
+	noun    string  // how error messages name a model for this API, with an article
 	purpose Purpose // the purpose of the fetch, for observers
 	variant uint64  // distinguishes bodies of one dialect in the keys of stored responses: 0 for chat, then 1, 4, 5, …; 2 is strictVariant
-	// family returns the part of a provider's family that supports this API. ok is false if there is none.
+	// family returns the part of a provider's family that supports this API. If there is none, ok is false.
 	family func(name string) (f *wire.Family, ok bool)
 	// build encodes the request for the current target, from the caller's body.
 	build func(x *exchange, body []byte)
-	// rebuilds means that build encodes every request. Otherwise, a body in the target's dialect is forwarded field
-	// by field.
+	// rebuilds means that build encodes every request. If it is not set, a body in the target's dialect is forwarded
+	// field by field.
 	rebuilds bool
 	// read handles a provider's 200 response. mock responds in place of a provider.
 	read func(x *exchange)
 	mock func(x *exchange, body []byte)
-	// stored returns a stored response in the endpoint's own format, with the figures of this request. If it is nil,
-	// entries already have that format.
+	// stored returns a stored response in the endpoint's own format, with the figures of this request. If stored is
+	// nil, entries already have that format.
 	stored func(x *exchange, body []byte, m *api.Meta) []byte
-	// outputs means that responses have output tokens. Reservations cover them, and they can be limited.
+	// outputs means that responses have output tokens. Reservations cover these tokens, and requests can limit them.
 	outputs bool
 	// unlimited means that a request cannot limit its output tokens, so the reservation covers the longest response.
 	unlimited bool
 	// native is the endpoint that the provider must serve (config.Provider.Serves), because requests are not
-	// translated. If it is empty, there is no such restriction.
+	// translated. If native is empty, any provider will do.
 	native string
 }
 

@@ -10,14 +10,15 @@ import (
 	"github.com/postern-ai/postern/core/provider/openai"
 )
 
-// completions describes the provider calls of the endpoints that return a completion.
+// completions describes the provider calls of endpoints that return a completion.
 var completions = calls{
 	noun: "a chat model", family: provider.For, build: (*exchange).sendCompletion, read: (*exchange).readCompletion,
 	mock: (*exchange).mockCompletion, outputs: true,
 }
 
-// endpoints is the table of the core's endpoints. All other paths are forwarded to the control plane (control.Serves)
-// or do not exist. Add new rows at the end, because hosts store a row's index while a request runs.
+// endpoints is the table of the core's endpoints. If control.Serves names a path, the path is forwarded to the
+// control plane. All other paths do not exist. Add new rows at the end: hosts store a row's index while a request
+// runs.
 var endpoints = [...]endpoint{
 	{}, // an unknown path or a control plane path
 	{

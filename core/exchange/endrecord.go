@@ -13,10 +13,9 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// extent says how much of a record is written.
 type extent uint8
 
-// A record that is too long omits these parts one by one, starting with the last.
+// If a record is too long, these parts are omitted one by one, starting with the last.
 const (
 	basics       extent = iota
 	withAttempts        // and limits
@@ -25,8 +24,8 @@ const (
 	withText // from the provider
 )
 
-// endRecord returns the record of a request that ends with f. The record contains no message text, and contains a
-// provider's error text only if the project records it. Details may repeat a short value, such as a role.
+// endRecord returns the record of a request that ends with f. The record contains no message text. It contains a
+// provider's error text only if the project records such texts. Details may repeat a short value, such as a role.
 func (x *exchange) endRecord(f fault.Fault, end ledger.End) ledger.Record {
 	r := ledger.Record{
 		AtMs: x.s.startMs, ID: x.s.requestID, End: end, Status: x.statusOf(f), Model: x.endModel(), Provider: x.trace(f.Status()).Provider,
@@ -40,8 +39,9 @@ func (x *exchange) endRecord(f fault.Fault, end ledger.End) ledger.Record {
 	}
 }
 
-// endModel returns the model under which a request that was not served is counted and settled. This is the model of
-// the cached response if there is one, otherwise the last model called or, if none was called, the requested model.
+// endModel returns the model under which a request that was not served is counted and settled. If there is a cached
+// response, it is that response's model. Otherwise, it is the last model called. If none was called, it is the
+// requested model.
 func (x *exchange) endModel() string {
 	if x.s.hit.found {
 		return x.s.hit.model
@@ -56,8 +56,8 @@ func (x *exchange) endModel() string {
 	return name
 }
 
-// recordedUser returns the ID of the end user. It returns "" if the project's policy finds anything in the ID, or if
-// the Governor is off and the default policy finds a secret in it.
+// recordedUser returns the ID of the end user. If the project's policy finds anything in the ID, it returns "". If
+// the Governor is off, it returns "" if the default policy finds a secret in the ID.
 func (x *exchange) recordedUser() string {
 	user := x.s.notes.user
 	if user == "" {
@@ -88,7 +88,7 @@ func (x *exchange) recordBody(f fault.Fault, to extent) []byte {
 		b.Member("details", s.notes.details)
 	}
 	if to >= withText {
-		b.StringMember("providerText", s.notes.providerText) // not a field of providerError, because older control planes show that field to everyone
+		b.StringMember("providerText", s.notes.providerText) // not a field of providerError: older control planes show that field to everyone
 	}
 	if to >= withCaller {
 		b.StringMember("userAgent", s.agent)
@@ -112,7 +112,7 @@ func (x *exchange) recordBody(f fault.Fault, to extent) []byte {
 	return append(b.B, '}')
 }
 
-// endsLater reports whether result i is the 200 status of a stream whose outcome is the next result.
+// endsLater reports whether result i is the 200 of a stream and the next result is the stream's outcome.
 func (x *exchange) endsLater(results []string, i int) bool {
 	times := x.s.notes.times
 	if i+1 >= min(len(results), len(times)) || times[i].startMs != times[i+1].startMs {
@@ -122,7 +122,7 @@ func (x *exchange) endsLater(results []string, i int) bool {
 	return result == "200" && strings.HasPrefix(results[i+1], target+"=")
 }
 
-// cacheWord returns the result of the cache lookup, or "" if there was none.
+// cacheWord returns the result of the cache lookup. If there was none, it returns "".
 func (x *exchange) cacheWord() string {
 	if x.s.admission.admitted && x.endpoint.body != noBody && x.s.rejected == fault.None {
 		return x.cacheState(x.s.hit.found)
@@ -130,8 +130,8 @@ func (x *exchange) cacheWord() string {
 	return ""
 }
 
-// finishWord returns the native API's word for the reason why the provider's response ended, or its own word if that
-// API has none. It returns "" if the provider gave no reason.
+// finishWord returns why the provider's response ended, in a word of the native API. If that API has no word for the
+// reason, it returns the provider's. If the provider gave no reason, it returns "".
 func finishWord(finish chat.Finish) string {
 	switch finish {
 	case chat.FinishNone:
@@ -213,8 +213,8 @@ func (x *exchange) recordUsage(b *jsontext.Builder) {
 	}
 }
 
-// recordRules writes the rules of the request's violations. With these rules, the violations can be found in the
-// project's Ledger by rule, key and time. The Ledger has no violations for requests that were not admitted.
+// recordRules writes the rules of the request's violations. The project's Ledger lists violations by rule, key and
+// time. It has none for requests that were not admitted.
 func recordRules(b *jsontext.Builder, rules string) {
 	if rules == "" {
 		return

@@ -9,7 +9,6 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// The states of an extension, which grows a stream's reservation.
 const (
 	extensionIdle   sideState = iota
 	extensionMeter            // waiting for the key's meter
@@ -37,8 +36,8 @@ func (x *exchange) extensionState() sideState {
 	return extensionIdle
 }
 
-// A stream's reservation grows by the number of tokens that the stream generates in aheadMs at its measured rate,
-// within these limits. minExtendTokens is the minimum when the budget is short.
+// A stream's reservation grows by the tokens that the stream generates in aheadMs at its measured rate, within these
+// limits. If the budget is short, minExtendTokens is the minimum.
 const (
 	aheadMs         = 10 * calendar.SecondMs
 	extendTokens    = 4096
@@ -46,7 +45,7 @@ const (
 	minExtendTokens = 256
 )
 
-// watchFromHalf sets the cost at which more budget is requested. This is when half of the remaining reservation is
+// watchFromHalf sets the cost at which more budget is requested. At that cost, half of the remaining reservation is
 // used.
 func (x *exchange) watchFromHalf() {
 	cost := x.streamCost(0)
@@ -61,17 +60,19 @@ func (x *exchange) watchBudget() {
 	}
 }
 
-// maxLentWaitMs is longer than any wait for lent budget. If the next try is even later, the clock has gone backward.
+// maxLentWaitMs is longer than any wait for lent budget. If the next try is later than that, the clock has gone
+// backward.
 const maxLentWaitMs = calendar.DayMs
 
-// lentIsDue reports whether the stream may request budget again. It returns false while the stream waits for lent
-// budget to return.
+// lentIsDue reports whether the stream may request budget again. While the stream waits for lent budget, lentIsDue
+// returns false.
 func (x *exchange) lentIsDue() bool {
 	at := x.s.stream.extension.retryMs
 	return at <= x.now || at-x.now > maxLentWaitMs
 }
 
-// requestExtension requests the reservation for the next part of the stream, unless a request is pending.
+// requestExtension requests the reservation for the next part of the stream. If a request is pending, it does
+// nothing.
 func (x *exchange) requestExtension() {
 	e := &x.s.stream.extension
 	if e.total > 0 {
@@ -92,8 +93,8 @@ func (x *exchange) requestExtension() {
 	x.extend()
 }
 
-// aheadTokens returns the number of output tokens to reserve beyond those seen. The caller's max tokens limit the
-// number. If the output has already reached them, or if the stream is waiting, at least a minimum is reserved anyway.
+// aheadTokens returns the number of output tokens to reserve beyond those seen. The caller's max tokens limit it. If
+// the output has already reached them, or if the stream is waiting, aheadTokens still returns at least a minimum.
 func (x *exchange) aheadTokens(seen uint64) uint64 {
 	st := &x.s.stream
 	perMs := max(calendar.SecondMs, x.since(st.firstContentMs))
@@ -131,14 +132,14 @@ func (x *exchange) extended() {
 	}
 }
 
-// notExtended ends a request for budget that was not granted. The request is repeated when half of the remaining
-// reservation is used. If the stream is waiting, it is repeated at the stream's next tick.
+// notExtended ends a request for budget that was not granted. The stream asks again when half of the remaining
+// reservation is used. If the stream is waiting, it asks again at its next tick.
 func (x *exchange) notExtended() {
 	x.s.stream.extension.total = 0
 	x.watchFromHalf()
 }
 
-// onExtend handles the meter's reply. If the meter cannot be reached, it is called again later.
+// onExtend handles the meter's reply. If the meter cannot be reached, the stream calls it again later.
 func (x *exchange) onExtend() {
 	s := &x.s
 	e := &s.stream.extension
@@ -169,8 +170,8 @@ func (x *exchange) onExtend() {
 	}
 }
 
-// lostReservation handles a stream whose reservation the meter no longer has, or whose budget period has ended with
-// nothing left. The reservation still covers part of the stream, but cannot grow.
+// lostReservation handles a stream whose reservation the meter no longer has. It also handles a stream whose budget
+// period has ended with nothing left. The reservation still covers part of the stream, but cannot grow.
 func (x *exchange) lostReservation() {
 	e := &x.s.stream.extension
 	e.total, e.dry = 0, true
@@ -179,7 +180,6 @@ func (x *exchange) lostReservation() {
 	}
 }
 
-// onExtendGrant handles the Ledger's reply to a grant request for a stream.
 func (x *exchange) onExtendGrant() {
 	e := &x.s.stream.extension
 	reply, err := x.grantReply()
@@ -209,8 +209,8 @@ func (x *exchange) onExtendGrant() {
 	}
 }
 
-// noBudgetLeft handles the Ledger's reply that no budget is left. The stream continues as far as its reservation
-// covers it.
+// noBudgetLeft handles the Ledger's reply that no budget is left. The stream continues until its reservation is used
+// up.
 func (x *exchange) noBudgetLeft() {
 	e := &x.s.stream.extension
 	needed := e.minTotal
@@ -220,13 +220,11 @@ func (x *exchange) noBudgetLeft() {
 	}
 }
 
-// onExtendFlush handles the reply of a meter whose idle budget was recalled.
 func (x *exchange) onExtendFlush() {
 	x.deliverFlush(x.event.ID-idExtendFlush+idExtendAbsorb, &x.s.stream.extension.budget)
 	x.afterExtendFlush()
 }
 
-// onExtendAbsorb handles the Ledger's acknowledgment of that meter's batches.
 func (x *exchange) onExtendAbsorb() {
 	if x.event.Code != abi.OutcomeOK {
 		x.s.stream.extension.budget.unreachable = true
@@ -241,8 +239,9 @@ func (x *exchange) afterExtendFlush() {
 	}
 }
 
-// extendLease raises the reservation of a stream that a lease admitted. It returns false if the meter already has the
-// reservation and must raise it. While the reservation is being reported to the meter, the stream tries again later.
+// extendLease raises the reservation of a stream that a lease admitted. If the meter already has the reservation, the
+// meter must raise it, and extendLease returns false. While the reservation is being reported to the meter, the
+// stream tries again later.
 func (x *exchange) extendLease() bool {
 	s := &x.s
 	e := x.entry()

@@ -23,10 +23,9 @@ import (
 // free of charge.
 func (x *exchange) testMode() bool { return x.s.record.Environment == keys.Development }
 
-// permitted reports whether the key has the permission that this endpoint requires.
 func (x *exchange) permitted() bool { return x.s.record.May(x.endpoint.needs) }
 
-// tier returns the requested tier, or nil if the request names a model.
+// tier returns the requested tier. If the request names a model, it returns nil.
 func (x *exchange) tier() *config.Tier { return x.config.Tier(x.s.request.model) }
 
 // family returns the endpoint's API family. If the endpoint does not set one, this is the family of the caller's
@@ -38,7 +37,7 @@ func (x *exchange) family() *api.Family {
 	return &f
 }
 
-// formatOf does the same as family, but returns a value instead of a pointer.
+// formatOf is like family, but returns a value instead of a pointer.
 func (x *exchange) formatOf() api.Family {
 	if x.endpoint.format != nil {
 		return x.endpoint.format()
@@ -60,8 +59,7 @@ func (x *exchange) readRequest(p *api.Parser, root gjson.Result) api.Parsed {
 	return x.family().Parse(p, root)
 }
 
-// reparse parses the body again so that it can be translated for a target. native means that the target has the
-// caller's dialect.
+// reparse parses the body again, to translate it for a target. If native is set, the target has the caller's dialect.
 func (x *exchange) reparse(body []byte, native bool) chat.Request {
 	p := api.Parser{Native: native}
 	parsed := x.readRequest(&p, gjson.ParseBytes(body))
@@ -69,8 +67,8 @@ func (x *exchange) reparse(body []byte, native bool) chat.Request {
 	return parsed.Request
 }
 
-// streams reports whether the response is streamed from the provider. If a schema may block the response, the
-// complete response is needed first, and the caller then gets all events at once.
+// streams reports whether the response is streamed from the provider. If a schema may block the response, it is not:
+// the caller then gets all events at once, after the check.
 func (x *exchange) streams() bool { return x.s.request.stream && !x.s.govern.buffered }
 
 // requestBuffer returns the buffer that contains the request in the form that providers may see.
@@ -116,9 +114,9 @@ func (x *exchange) targets() []policy.Target {
 	return x.targetsMemo
 }
 
-// onCallersAPI returns a model with the provider API that this request uses. This is an API with the caller's format
-// if the model is available on one, and otherwise the model's first API. The choice is the same in every step,
-// because it depends only on the request.
+// onCallersAPI returns a model with the provider API that this request uses. If the model has an API with the
+// caller's format, it is that API. Otherwise, it is the model's first API. The choice depends only on the request, so
+// it is the same in every step.
 func (x *exchange) onCallersAPI(m *config.Model) *config.Model {
 	if len(m.Others) == 0 || x.endpoint.calls.family == nil || x.endpoint.calls.rebuilds || x.speaks(m.Provider) {
 		return m
@@ -139,8 +137,8 @@ func (x *exchange) speaks(p *config.Provider) bool {
 	return ok && f.Direct != nil && f.Dialect == x.family().Members
 }
 
-// hasTools reports whether a provider API has the tools that the request uses. This matters for an API that has only
-// some of its format's tools, because translation for another API may convert the missing ones.
+// hasTools reports whether a provider API has the tools that the request uses. Some APIs have only some of their
+// format's tools. If another API is called, translation may convert the missing tools.
 func (x *exchange) hasTools(p *config.Provider) bool {
 	for _, use := range x.s.request.Bought.Uses {
 		if p.NoTools && x.config.Tool(p, use.Name) == nil {
@@ -161,8 +159,9 @@ func (x *exchange) target(model string) *policy.Target {
 	return nil
 }
 
-// mayUse reports whether a cached response from a model may be returned. The model must be a target of the requested
-// name that the key, its project and the registry allow, because the response may have been cached for another key.
+// mayUse reports whether a cached response from a model may be returned. The response may have been cached for
+// another key. Its model must therefore be a target of the requested name, and the key, its project and the registry
+// must allow it.
 func (x *exchange) mayUse(model string) bool {
 	t := x.target(model)
 	return t != nil && t.Allowed
@@ -178,7 +177,6 @@ func (x *exchange) allowsAny() bool {
 	return false
 }
 
-// currentIndex returns the current target's index in targets.
 func (x *exchange) currentIndex() int {
 	return int(x.s.order[min(int(x.s.orderIndex), len(x.s.order)-1)])
 }
@@ -186,7 +184,6 @@ func (x *exchange) currentIndex() int {
 // current returns the target of the current or next attempt.
 func (x *exchange) current() *policy.Target { return &x.targets()[x.currentIndex()] }
 
-// model returns the current target's model.
 func (x *exchange) model() *config.Model { return x.current().Model }
 
 // usesOwnProviderKey reports whether the current target is called with the project's own provider key.
@@ -206,7 +203,7 @@ func (x *exchange) isNative(m *config.Model) bool {
 	return ok && f.Direct != nil && f.Dialect == x.family().Members
 }
 
-// view returns the part of the catalog that the key may use under a policy of its project.
+// view returns the part of the catalog that the key may use under a project's policy.
 func (x *exchange) view(p *doc.Policy) *policy.View {
 	return &policy.View{Config: x.config, Key: x.s.record.Models, KeyID: x.s.record.KeyID, Project: p, Development: x.testMode()}
 }

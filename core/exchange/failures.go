@@ -7,7 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// failure counts the failed attempts at one target with one cause.
+// failure counts the failed attempts at one target for one cause.
 type failure struct {
 	target uint64 // an index into the route's targets
 	cause  ledger.Cause
@@ -22,7 +22,7 @@ func (v *failure) fields(f *abi.Fields) {
 	f.Uint(&v.opened)
 }
 
-// noteFailure counts a failed attempt against the called target, unless the built-in mock responded.
+// noteFailure counts a failed attempt against the called target. Failures of the built-in mock do not count.
 func (x *exchange) noteFailure(cause ledger.Cause) {
 	if x.s.lastTarget == 0 {
 		return
@@ -31,7 +31,6 @@ func (x *exchange) noteFailure(cause ledger.Cause) {
 	x.failureFor(cause).count++
 }
 
-// failureFor finds or adds the called target's entry for a cause.
 func (x *exchange) failureFor(cause ledger.Cause) *failure {
 	target := x.s.lastTarget - 1
 	for i := range x.s.failures {
@@ -49,8 +48,8 @@ func (x *exchange) failCircuit() {
 	x.noteOpened(x.circuits.Failed(&x.config.Routing, x.model().Name, x.now))
 }
 
-// noteOpened counts a failure that has opened its target's circuit. It may be called before or after the failure
-// itself is counted. The request's settlement reports the number of such failures.
+// noteOpened counts a failure that has opened its target's circuit. It may be called before or after the failure is
+// counted. The request's settlement reports how many failures opened a circuit.
 func (x *exchange) noteOpened(opened bool) {
 	if !opened || x.s.lastTarget == 0 {
 		return
@@ -79,7 +78,7 @@ func (x *exchange) noteStatus(status uint64) {
 	}
 }
 
-// noteBroken counts a stream that ended with f as a failure, unless this gateway ended it.
+// noteBroken counts a stream that ended with f as a failure. If this gateway ended the stream, it does not count.
 func (x *exchange) noteBroken(f fault.Fault) {
 	st := &x.s.stream
 	switch {
@@ -93,8 +92,8 @@ func (x *exchange) noteBroken(f fault.Fault) {
 	}
 }
 
-// addFailures adds the failed attempts to a settlement. It also notes whether the model rescued the request after
-// another target had failed or had been skipped because of its open circuit.
+// addFailures adds the failed attempts to a settlement. If another target failed, or was skipped because of its open
+// circuit, addFailures notes that the model rescued the request.
 func (x *exchange) addFailures(settle *keymeter.Settle) {
 	settle.Rescued = settle.Outcome == keymeter.Served && settle.Trace.Status == 200 && x.s.skipped
 	for i := range x.s.failures {

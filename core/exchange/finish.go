@@ -16,7 +16,7 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// ErrorHeaders are the headers of the last-resort response, which a host sends when no step can run.
+// ErrorHeaders are the headers of the last-resort response. A host sends it when no step can run.
 var ErrorHeaders = []abi.Header{
 	{Name: "content-type", Value: "application/json"}, {Name: "cache-control", Value: "private, no-store"},
 }
@@ -24,7 +24,7 @@ var ErrorHeaders = []abi.Header{
 const maxMessage = 600
 
 // providerRefusal returns the refusal for a provider's error response. The native dialect has no field for a
-// provider's message, so the message becomes part of the detail.
+// provider's message, so the detail contains it.
 func (x *exchange) providerRefusal(failure *wire.Failure) refusal {
 	text := "returned " + strconv.FormatUint(x.event.Code, 10)
 	if x.s.dialect == chat.Native && failure.Public() && failure.Message != "" {
@@ -36,9 +36,8 @@ func (x *exchange) providerRefusal(failure *wire.Failure) refusal {
 	return x.providerDid(text)
 }
 
-// wireHint returns advice for the case that a server lacks one of the wire formats in its catalog entry, such as an
-// old or chat-only server. It returns "" if the provider's message contains the model's name, because the error is
-// then about the model.
+// wireHint returns advice for a server that lacks one of the wire formats in its catalog entry, such as an old
+// server. If the provider's message contains the model's name, the error is about the model, and wireHint returns "".
 func (x *exchange) wireHint(failure *wire.Failure) string {
 	m := x.model()
 	if m.Provider.Home == "" || strings.Contains(failure.Message.Plain(), m.Upstream) {
@@ -47,15 +46,15 @@ func (x *exchange) wireHint(failure *wire.Failure) string {
 	return `; if it does not serve "` + m.Provider.Wire + `", leave that out of its wires in POSTERN_CATALOG`
 }
 
-// providerDid returns a refusal that describes the failure of the current target's provider. The fault's text is not
-// enough, because several failures share it.
+// providerDid returns a refusal that describes the failure of the current target's provider. Several failures share
+// the fault's text, so that text is not enough.
 func (x *exchange) providerDid(what string) refusal {
 	return refusal{details: []fault.Detail{{Field: api.ProviderField, Message: x.model().Provider.Name + " " + what}}}
 }
 
 // publicMessage returns the provider's message if callers may see it. The message must be short and contain none of
-// the operator's secrets. With a project's own provider key, the result is always empty, because that key is no
-// longer available to search for.
+// the operator's secrets. If the project's own provider key was used, the result is always empty: that key is no
+// longer available for the comparison.
 func (x *exchange) publicMessage(message jsontext.Escaped) jsontext.Escaped {
 	if len(message) > maxMessage || x.hasProviderSecret(message.Plain()) {
 		return ""
@@ -74,7 +73,7 @@ func (x *exchange) hasProviderSecret(text string) bool {
 	return secret
 }
 
-// minSecret is the minimum length in bytes of a provider setting that counts as a secret.
+// minSecret is the minimum length of a provider setting that counts as a secret, in bytes.
 const minSecret = 12
 
 // refuseWith sends an error response.
@@ -105,7 +104,6 @@ func (x *exchange) refuseWith(f fault.Fault, r refusal, body []abi.Part) {
 	x.respond(x.statusOf(f), headers, body)
 }
 
-// helpLink adds a link to an error's documentation.
 func (x *exchange) helpLink(headers []abi.Header, f fault.Fault) []abi.Header {
 	if x.config.DocsOff {
 		return headers
@@ -113,12 +111,12 @@ func (x *exchange) helpLink(headers []abi.Header, f fault.Fault) []abi.Header {
 	return append(headers, abi.Header{Name: "link", Value: control.HelpLink(f.Code())})
 }
 
-// codexMessage is the header whose text Codex shows when a limit is used up, followed by the time of the reset.
-// Codex's own text does not name the limit. Source: parse_promo_message in codex-rs/codex-api/src/rate_limits.rs,
-// read in November 2026.
+// codexMessage is a header. When a limit is used up, Codex shows its text and then the time of the reset. Codex's own
+// text does not name the limit. Source: parse_promo_message in codex-rs/codex-api/src/rate_limits.rs, read in
+// November 2026.
 const codexMessage = "x-codex-promo-message"
 
-// refuseFailedCall refuses the request with 503 if the object call failed or its reply cannot be decoded, and
+// refuseFailedCall refuses the request with 503 if the object call failed or its reply cannot be decoded. It then
 // returns true.
 func (x *exchange) refuseFailedCall(err error) bool {
 	if x.event.Code == abi.OutcomeOK && err == nil {
@@ -131,16 +129,16 @@ func (x *exchange) refuseFailedCall(err error) bool {
 // unavailableRetryMs is the Retry-After time when one of our own dependencies is unavailable.
 const unavailableRetryMs = 1000
 
-// refuseShuttingDown ends a request that the host's shutdown has interrupted. The interruption says nothing about the
-// provider, and other targets cannot be reached either.
+// refuseShuttingDown ends a request that the host's shutdown has interrupted. The interruption is not the provider's
+// fault. Other targets cannot be reached either.
 func (x *exchange) refuseShuttingDown() {
 	x.refuse(fault.ShuttingDown, refusal{retryMs: unavailableRetryMs})
 }
 
 // end finishes the exchange and cancels its outstanding actions, with three exceptions. First, it keeps a fetch whose
-// stream has reached its end mark. The rest of the body is read so that the connection can be reused. Second, it
-// keeps a classifier that runs alongside the request, because the settlement waits for its cost. Third, it keeps a
-// settlement whose reply is late.
+// stream has reached its end mark: the rest of the body is read, so that the connection can be reused. Second, it
+// keeps a classifier that runs alongside the request: the settlement waits for its cost. Third, it keeps a settlement
+// whose reply is late.
 func (x *exchange) end() {
 	x.failFlight(x.ending)
 	x.dropAsk()
@@ -151,7 +149,8 @@ func (x *exchange) end() {
 	x.enter(phaseDone)
 }
 
-// refuse ends the exchange with an error, sent as a response or as the last event of an open stream.
+// refuse ends the exchange with an error. If a stream is open, the error is its last event. Otherwise, it is a
+// response.
 func (x *exchange) refuse(f fault.Fault, r refusal) {
 	x.noteRefusal(r)
 	if x.s.stream.opened {
@@ -174,8 +173,8 @@ func (x *exchange) refuseClosed() {
 	x.refuse(fault.ClientClosed, refusal{})
 }
 
-// refused ends an exchange after the caller has received the error or disconnected. It releases the reservation, or
-// settles the part of a stream that was sent. If the stream came from a flight, it is settled as a hit.
+// refused ends an exchange after the caller has received the error or disconnected. It releases the reservation. If
+// part of a stream was sent, it settles that part. A stream from a flight is settled as a hit.
 func (x *exchange) refused(f fault.Fault) {
 	s := &x.s
 	x.releaseHold()

@@ -8,24 +8,25 @@ import (
 	"github.com/postern-ai/postern/core/keys"
 )
 
-// maxFlightFailures is the number of failed flights after which a follower gets the error instead of another flight.
+// maxFlightFailures is the number of failed flights after which a follower gets the error.
 const maxFlightFailures = 2
 
-// maxPublishedBytes limits the size of a stream whose publication continues beyond maxEntryBytes because it has
-// followers.
+// maxPublishedBytes limits the size of a stream in bytes. If the stream has followers, its publication continues
+// beyond maxEntryBytes up to this limit.
 const maxPublishedBytes = 4 << 20
 
-// joins reports whether the exchange shares its response with identical requests. It does not if the response depends
-// on more than the request, such as an Idempotency-Key, a classifier, or values that a stream would have to restore.
+// joins reports whether the exchange shares its response with identical requests. It does not share a response that
+// depends on more than the request, such as an Idempotency-Key, a classifier, or values that a stream would have to
+// restore.
 func (x *exchange) joins() bool {
 	s := &x.s
 	restores := x.streams() && s.govern.rewritten
 	return s.idempotency == "" && !x.testMode() && !s.govern.classification.wanted && !restores && !x.isStoredInPart(false)
 }
 
-// flightName identifies requests that may share a response. It consists of the cache entry's key and of facts that
-// the entry does not depend on. A key with another model list or plan may be refused a model that the leader's key
-// may use.
+// flightName identifies requests that may share a response. It contains the cache entry's key and facts that the
+// entry does not depend on: a key with another model list or plan might be refused a model that the leader's key can
+// use.
 func (x *exchange) flightName() string {
 	name := x.cacheEntryKey()
 	if x.streams() {
@@ -41,14 +42,14 @@ func (x *exchange) flightName() string {
 	return name + "/" + keys.Hex(sum[:8])
 }
 
-// join looks up the response in memory, and joins the flight if the response is not there. If key is empty, it only
-// joins the flight.
+// join looks up the response in memory. If the response is not there, join joins the flight. If key is empty, there
+// is no lookup.
 func (x *exchange) join(key string) {
 	x.await(abi.Action{Kind: abi.ActionJoin, ID: idMemory, Key: key, Name: x.flightName()})
 }
 
 // joinedFlight sets the exchange's role from the result of the lookup in memory. If the response in memory is not
-// valid for the exchange, joinedFlight joins again without a lookup, and returns false.
+// valid for the exchange, joinedFlight joins the flight without a lookup and returns false.
 func (x *exchange) joinedFlight() bool {
 	f := &x.s.flight
 	switch {
@@ -64,8 +65,8 @@ func (x *exchange) joinedFlight() bool {
 	return true
 }
 
-// land ends the exchange's part in its flight, if it has one. It sends data only if a follower is waiting for it.
-// Later requests find the response in memory.
+// land ends the exchange's part in its flight, if it has one. If no follower is waiting, land sends no data. Later
+// requests find the response in memory.
 func (x *exchange) land(code uint64, data []byte) {
 	f := &x.s.flight
 	if f.role == noFlight {
@@ -79,8 +80,8 @@ func (x *exchange) land(code uint64, data []byte) {
 	x.do(abi.Action{Kind: abi.ActionLand, Code: code, Data: data})
 }
 
-// landAnswer ends the flight with the provider's response. It does not share a response that the leader's own limits
-// may have cut short.
+// landAnswer ends the flight with the provider's response. If the leader's own limits may have cut the response
+// short, it is not shared.
 func (x *exchange) landAnswer(a *answer, raw bool, body []byte) {
 	if x.s.flight.role != leads {
 		return
@@ -112,8 +113,8 @@ func (x *exchange) failFlight(f fault.Fault) {
 	x.land(abi.FlightFailed, code)
 }
 
-// publish publishes a stream's deltas to the flight's followers once the stream is committed to its target. From then
-// on, everything that is appended to the buffer of deltas becomes part of the flight.
+// publish publishes a stream's deltas to the flight's followers. It is called once the stream can no longer fall back
+// to another target. From then on, everything appended to the buffer of deltas becomes part of the flight.
 func (x *exchange) publish() {
 	f, st := &x.s.flight, &x.s.stream
 	if f.role != leads || !st.committed {
@@ -144,6 +145,5 @@ func flightHead(provider, model, dropped string) []byte {
 // heldUp reports whether the stream continues for its followers after its own caller has disconnected.
 func (x *exchange) heldUp() bool { return x.s.flight.role == leads && x.waiting > 0 }
 
-// collectsForFlight reports whether deltas are still published even though the stream exceeds the size limit for
-// cache entries.
+// collectsForFlight reports whether deltas are published although the stream is too large for a cache entry.
 func (x *exchange) collectsForFlight() bool { return x.heldUp() && x.s.flight.began }

@@ -8,8 +8,8 @@ import (
 	"github.com/postern-ai/postern/core/fault"
 )
 
-// follow waits for the response of the flight that the admitted exchange follows. It waits no longer than the time
-// limit that all attempts of a request share.
+// follow waits for the response of the flight that the admitted exchange follows. The wait ends with the time limit
+// that all attempts of a request share.
 func (x *exchange) follow() {
 	s := &x.s
 	if s.disconnected {
@@ -45,8 +45,7 @@ func (x *exchange) onFlight() {
 	}
 }
 
-// followMore forwards the published part of a stream to the caller. The caller's stream looks like the stream of a
-// cached response.
+// followMore forwards the published part of a stream to the caller, in the form of a cached response's stream.
 func (x *exchange) followMore() {
 	data, st := x.event.Data, &x.s.stream
 	if !x.s.flight.began {
@@ -82,7 +81,7 @@ func (x *exchange) followMore() {
 	x.awaitFlight()
 }
 
-// startFollowing reads the head of a published stream. ok is false if the exchange must not use the stream.
+// startFollowing reads the head of a published stream. If the exchange must not use the stream, ok is false.
 func (x *exchange) startFollowing(data []byte) (rest []byte, ok bool) {
 	r := abi.Reader{Buf: data}
 	provider, model, dropped := r.String(), r.String(), r.String()
@@ -113,7 +112,7 @@ func (x *exchange) goAlone() {
 	x.dispatch()
 }
 
-// onLanded completes the caller's response with the response of the flight.
+// onLanded completes the caller's response with the flight's response.
 func (x *exchange) onLanded() {
 	data, began := x.event.Data, x.s.flight.began
 	x.s.flight = flight{failures: x.s.flight.failures}
@@ -141,10 +140,10 @@ func (x *exchange) onLanded() {
 	x.endFollowed(nil)
 }
 
-// onFollowedDeltas ends the stream of a family whose last event contains the complete response.
+// onFollowedDeltas ends the stream of a family that puts the complete response into the last event.
 func (x *exchange) onFollowedDeltas() { x.endFollowed(x.event.Data) }
 
-// endFollowed ends the stream in the same way as the stream of a cached response.
+// endFollowed ends the stream like the stream of a cached response.
 func (x *exchange) endFollowed(encoded []byte) {
 	var whole *chat.Response
 	if deltas, err := chat.ReadDeltas(encoded); len(encoded) > 0 && err == nil {
@@ -156,9 +155,9 @@ func (x *exchange) endFollowed(encoded []byte) {
 	x.servedFromCache(abi.Part{Data: end})
 }
 
-// againDivisor sets the share of the request's time limit that a follower must have left to start over after a
-// failure: one quarter. With less time, it might lead the next flight but not wait long enough for a response. It
-// would pay for nothing, and the flight would fail for new followers.
+// To start over after a failure, a follower must have at least 1/againDivisor of the request's time limit left. With
+// less time, it might lead the next flight without waiting long enough for a response. It would then pay for nothing,
+// and new followers would fail with it.
 const againDivisor = 4
 
 // onFlightFailed starts over if the caller has not received anything. The first follower to start over leads the next
@@ -184,8 +183,8 @@ func (x *exchange) onFlightFailed() {
 	}
 }
 
-// breakFollowed ends an open stream with the leader's error. An error that concerns only the leader's key or caller,
-// such as an exceeded budget, says nothing about this request. This request may succeed if it is repeated.
+// breakFollowed ends an open stream with the leader's error. If the error concerns only the leader's key or caller,
+// such as an exceeded budget, this request may succeed if it is repeated.
 func (x *exchange) breakFollowed() {
 	f, ok := fault.SharedByCode(x.event.Data)
 	if !ok {
@@ -196,7 +195,7 @@ func (x *exchange) breakFollowed() {
 }
 
 // refuseFollowed refuses a request whose flights have failed too often. If the last leader failed because of its own
-// key, there is no outage, so the exchange sends the request itself.
+// key, there is no outage, and the exchange sends the request itself.
 func (x *exchange) refuseFollowed() {
 	f, ok := fault.SharedByCode(x.event.Data)
 	switch {
@@ -209,7 +208,7 @@ func (x *exchange) refuseFollowed() {
 	}
 }
 
-// onRejoin sets the exchange's role in the next flight. A leader sends the request, which has already been admitted.
+// onRejoin sets the exchange's role in the next flight. If it leads, it sends the request, which is already admitted.
 func (x *exchange) onRejoin() {
 	x.noteCacheResult()
 	switch {
@@ -226,8 +225,8 @@ func (x *exchange) onRejoin() {
 // onFollowTimeout refuses the request because its time limit has passed.
 func (x *exchange) onFollowTimeout() { x.refuse(fault.ProviderTimeout, refusal{}) }
 
-// onFollowTick sends a keep-alive comment if nothing was sent since the last tick, and ends a stream whose leader has
-// stopped sending.
+// onFollowTick sends a keep-alive comment if nothing was sent since the last tick. If the leader has stopped sending,
+// it ends the stream.
 func (x *exchange) onFollowTick() {
 	st := &x.s.stream
 	if idle := x.config.TimeoutsOf(x.tier()).IdleMs; idle > 0 && x.since(x.s.flight.lastMs) > idle+tickMs {

@@ -9,8 +9,7 @@ import (
 	"github.com/postern-ai/postern/core/header"
 )
 
-// forward passes the request to the control plane. The control plane authenticates every request itself, regardless
-// of where it comes from.
+// forward passes the request to the control plane, which authenticates every request itself.
 func (x *exchange) forward(path string) {
 	headers := []abi.Header{{Name: "x-request-id", Value: x.s.requestID}}
 	if strings.HasSuffix(path, "/providers") || strings.HasSuffix(path, "/routes") {
@@ -25,8 +24,8 @@ func (x *exchange) forward(path string) {
 	x.await(abi.Action{Kind: abi.ActionForward, ID: idForward, Headers: headers})
 }
 
-// onForwarded finishes a forwarded request. The control plane has already responded to the caller, unless it was
-// unreachable.
+// onForwarded finishes a forwarded request. Unless the control plane was unreachable, it has already responded to the
+// caller.
 func (x *exchange) onForwarded() {
 	if x.event.Kind != abi.EventResponse {
 		x.refuse(fault.Unavailable, refusal{retryMs: unavailableRetryMs})

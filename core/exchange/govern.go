@@ -13,8 +13,8 @@ import (
 	"github.com/postern-ai/postern/core/header"
 )
 
-// readGovernHeader reads header.Govern: strict, threshold=N, or both, separated by a comma. It returns false if the header is
-// invalid.
+// readGovernHeader reads header.Govern: strict, threshold=N, or both, separated by a comma. If the header is invalid,
+// it returns false.
 func (x *exchange) readGovernHeader() bool {
 	value := x.header(header.Govern)
 	if value == "" {
@@ -39,7 +39,8 @@ func (x *exchange) readGovernHeader() bool {
 }
 
 // startGovernor attaches the project's Governor settings if the Governor checks this exchange. If the settings cannot
-// be decoded, it refuses the request and returns false, because they might block text that would otherwise pass.
+// be decoded, they might block text that would otherwise pass. startGovernor then refuses the request and returns
+// false.
 func (x *exchange) startGovernor(p *doc.Policy) bool {
 	g := &x.s.govern
 	g.on, g.inspected, g.schema, g.buffered = false, false, false, false
@@ -64,7 +65,7 @@ func (x *exchange) startGovernor(p *doc.Policy) bool {
 	return true
 }
 
-// startsInspection reports whether the request's text still has to be checked.
+// startsInspection reports whether the request's text must still be checked.
 func (x *exchange) startsInspection() bool {
 	x.startValidation()
 	g := &x.s.govern
@@ -77,8 +78,8 @@ func (x *exchange) readForInspection() {
 	x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferBody})
 }
 
-// onInspect checks the request's text. The redacted body replaces the original in all later steps, except when
-// requests with the same Idempotency-Key are compared.
+// onInspect checks the request's text. All later steps use the redacted body. Only the comparison of requests with
+// the same Idempotency-Key uses the original.
 func (x *exchange) onInspect() {
 	x.s.govern.inspected = true
 	if !x.s.govern.on { // the current policy does not check this request, but an earlier one has rewritten it
@@ -112,8 +113,8 @@ func (x *exchange) onInspect() {
 	x.proceeds = true
 }
 
-// useChecked continues with the checked body. If an earlier policy had redacted the body, the checked body may now be
-// the original again.
+// useChecked continues with the checked body. If an earlier policy redacted the body, the checked body may be the
+// original again.
 func (x *exchange) useChecked(result *inspect.Result) {
 	body := x.event.Data
 	if x.s.govern.rewritten = result.Body != nil; x.s.govern.rewritten {
@@ -136,15 +137,14 @@ func (x *exchange) noteInput(result *inspect.Result) {
 	g.violations = x.violations(nil, result, governor.Input)
 }
 
-// rejectBlocked rejects the request because of its findings.
 func (x *exchange) rejectBlocked(result *inspect.Result) {
 	e := x.apiError(fault.Blocked, x.blocked(result))
 	x.s.rejected, x.s.bodyDone = fault.Blocked.Deferred(), true
 	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferError, Data: x.family().Error(nil, e)})
 }
 
-// startValidation ensures that a validation has a policy: the project's or the default one. If the plan does not
-// include the Governor, the request is rejected.
+// startValidation ensures that a validation has a policy: the project's or the default one. If the plan lacks the
+// Governor, the request is rejected.
 func (x *exchange) startValidation() {
 	g := &x.s.govern
 	if x.endpoint.policy != checksTexts || g.on || x.s.rejected != fault.None {

@@ -9,9 +9,9 @@ import (
 	"github.com/postern-ai/postern/core/sse"
 )
 
-// checkAnswer checks a non-streaming response, which is raw if it is in the caller's dialect and otherwise r. The
-// returned body, or r, goes into the cache. restoreRaw and restoreResponse turn it into the caller's version. If the
-// response is blocked, checkAnswer ends the exchange and returns false.
+// checkAnswer checks a non-streaming response. If the response is in the caller's dialect, it is raw. Otherwise, it
+// is r. The cache gets the returned body, or r. restoreRaw and restoreResponse turn it into the caller's version. If
+// the response is blocked, checkAnswer ends the exchange and returns false.
 func (x *exchange) checkAnswer(r *chat.Response, raw []byte) ([]byte, bool) {
 	g := &x.s.govern
 	if !g.on || !x.endpoint.texts.checked {
@@ -35,8 +35,8 @@ func (x *exchange) checkAnswer(r *chat.Response, raw []byte) ([]byte, bool) {
 	return raw, true
 }
 
-// governEvent checks one event of a stream and appends the output for the caller to out. It returns eventMalformed if
-// the event must not be sent. In that case, live.Stream's Blocked or Failed returns true.
+// governEvent checks one event of a stream and appends the output for the caller to out. If the event must not be
+// sent, governEvent returns eventMalformed. Blocked or Failed of live.Stream then returns true.
 func (x *exchange) governEvent(out []byte, e *sse.Event, deltas []chat.Delta, hidden bool, collected *abi.Writer) ([]byte, eventResult) {
 	st, checks := &x.s.stream, &x.s.govern.live
 	var send, store []chat.Delta
@@ -87,9 +87,9 @@ func (x *exchange) governEnd(out []byte, collected *abi.Writer) []byte {
 	return out
 }
 
-// blockStream ends a stream because of its content. out is the output before the finding. It is sent only if earlier
-// output was sent, because a caller that has received nothing gets a plain error. The received part is charged. No
-// other target is called, because it could send the same content.
+// blockStream ends a stream because of its content. out is the output before the finding. If the caller has received
+// nothing, it gets a plain error, and out is not sent. The received part is charged. No other target is called,
+// because it could send the same content.
 func (x *exchange) blockStream(out []byte) {
 	switch st := &x.s.stream; {
 	case st.committed:

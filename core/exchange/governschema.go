@@ -9,9 +9,9 @@ import (
 	"github.com/postern-ai/postern/core/governor/schema"
 )
 
-// checkSchema adds a finding for each choice of a streamed response whose text does not satisfy the project's JSON
-// Schema, as package inspect does for non-streaming responses. Choices without text, such as tool calls, are not
-// checked.
+// checkSchema adds a finding for each choice of a streamed response whose text does not match the project's JSON
+// Schema. Package inspect does the same for non-streaming responses. Choices without text, such as tool calls, are
+// not checked.
 func (x *exchange) checkSchema(result *inspect.Result, r *chat.Response) {
 	g := x.guard()
 	text := g.settings.Schema.Schema
@@ -38,7 +38,7 @@ func (x *exchange) checkSchema(result *inspect.Result, r *chat.Response) {
 	result.Decision = result.Tally.Decide(p)
 }
 
-// checkStreamSchema checks a stream that has already been sent completely, against a schema that only flags.
+// checkStreamSchema checks a stream after it has been sent, because the schema only flags.
 func (x *exchange) checkStreamSchema(r *chat.Response) {
 	g := &x.s.govern
 	if !g.schema {

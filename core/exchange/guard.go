@@ -16,8 +16,8 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// guard returns the policy, tightened by the caller's header, and the redacted values. Decoding takes time for every
-// piece of a stream, so guard decodes only once per step, and only the parts that most steps need.
+// guard returns the policy and the redacted values. The caller's header tightens the policy. Decoding takes time, so
+// guard decodes only once per step, and only the parts that most steps need.
 func (x *exchange) guard() *guard {
 	if x.guardMemo != nil {
 		return x.guardMemo
@@ -66,7 +66,7 @@ func (x *exchange) liveGuard() *live.Guard {
 
 // blocked returns the variable part of a Blocked error. Its details name the rules that block. If no rule blocks, the
 // risk score is too high, and the details name the rules that add to it. Each rule is named once, with the location
-// of its first finding but not the text found.
+// of its first finding. The text found is not named.
 func (x *exchange) blocked(result *inspect.Result) refusal {
 	p := x.guard().check.Policy
 	found := x.ownPaths(result.Findings)
@@ -105,8 +105,7 @@ func cause(reports []inspect.Report) governor.Action {
 	return governor.Redact
 }
 
-// maxBlockedDetails limits the details in a Blocked error. Its list of findings is only limited by
-// governor.MaxListed.
+// maxBlockedDetails limits the details in a Blocked error. Only governor.MaxListed limits its list of findings.
 const maxBlockedDetails = 5
 
 // ownPaths returns the findings with paths in the caller's dialect.
@@ -119,9 +118,8 @@ func (x *exchange) ownPaths(found []inspect.Finding) []inspect.Finding {
 	return own
 }
 
-// ownPath returns a path in the caller's dialect. Packages inspect and live name the text of translated responses and
-// of streams as in chat completions. Other dialects do not have these fields, so the path is the field that contains
-// all of their text.
+// ownPath returns a path in the caller's dialect. For translated responses and for streams, packages inspect and live
+// return paths of chat completions. In other dialects, the path is the field that contains all of the text.
 func (x *exchange) ownPath(path string) string {
 	if !strings.HasPrefix(path, "choices[") {
 		return path
@@ -141,8 +139,8 @@ func (x *exchange) ownPath(path string) string {
 }
 
 // fingerprintKey returns the project's key for fingerprints, which is derived from the first master key. Equal values
-// have the same fingerprint, and nobody can test guesses without the key. The key is empty if the deployment has no
-// master key.
+// have the same fingerprint. Without the key, nobody can test guesses. If the deployment has no master key, the key
+// is empty.
 func (x *exchange) fingerprintKey() []byte {
 	if len(x.config.MasterKeys) == 0 {
 		return nil
@@ -161,7 +159,7 @@ func (x *exchange) restoreRaw(raw []byte) []byte {
 	return raw
 }
 
-// restoreResponse does the same as restoreRaw for a translated response, in place.
+// restoreResponse does the same for a translated response, in place.
 func (x *exchange) restoreResponse(r *chat.Response) {
 	if x.s.govern.rewritten {
 		inspect.RestoreResponse(r, x.restorer())
@@ -176,8 +174,8 @@ func (x *exchange) restorer() *governor.Redactor {
 }
 
 // governorHeaders adds x-postern-governor: the decision about the request, its risk score and the version of the
-// policy. A caller that was not admitted does not get this header. A validation does not get it either, because its
-// body contains the decision.
+// policy. A caller that was not admitted does not get this header. The response to a validation does not have it
+// either: its body contains the decision.
 func (x *exchange) governorHeaders(headers []abi.Header) []abi.Header {
 	g := &x.s.govern
 	if !g.on || !g.inspected || x.endpoint.policy == checksTexts {
@@ -237,8 +235,9 @@ func (x *exchange) noteOutput() {
 	}
 }
 
-// governMessage checks a provider's error message like response text, because it may repeat the prompt. The result is
-// empty if the policy blocks it. Findings are not reported, because the request's text has already been checked.
+// governMessage checks a provider's error message like response text, because it may repeat the prompt. If the policy
+// blocks the message, the result is empty. Findings are not reported, because the request's text has already been
+// checked.
 func (x *exchange) governMessage(message jsontext.Escaped) jsontext.Escaped {
 	if !x.s.govern.on || message == "" {
 		return message

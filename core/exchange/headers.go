@@ -20,7 +20,6 @@ func (x *exchange) respond(status uint64, headers []abi.Header, body []abi.Part)
 	x.do(abi.Action{Kind: abi.ActionRespond, Code: status, Headers: x.allHeaders(headers), Body: body})
 }
 
-// allHeaders adds the headers that all responses have.
 func (x *exchange) allHeaders(headers []abi.Header) []abi.Header {
 	s := &x.s
 	timing := reply.Timing{
@@ -35,7 +34,7 @@ func (x *exchange) allHeaders(headers []abi.Header) []abi.Header {
 		all = x.governorHeaders(all)
 	}
 	if s.dialect == chat.Anthropic {
-		all = append(all, abi.Header{Name: "request-id", Value: s.requestID}) // Anthropic's SDKs read this one
+		all = append(all, abi.Header{Name: "request-id", Value: s.requestID}) // read by Anthropic's SDKs
 	}
 	return append(all, reply.Limits(s.admission.windows)...)
 }
@@ -64,7 +63,7 @@ func (x *exchange) answerHeaders(a *answer) []abi.Header {
 	return headers
 }
 
-// droppedHeader adds the header that names the parameters that the provider did not get.
+// droppedHeader adds the header with the parameters that the provider did not get.
 func (x *exchange) droppedHeader(headers []abi.Header) []abi.Header {
 	dropped := reply.Names(x.s.request.unknown, x.s.droppedHeaders, x.s.dropped)
 	if dropped != "" {
@@ -80,7 +79,7 @@ func contentType(stream bool) string {
 	return "application/json"
 }
 
-// cacheState returns "hit", "miss", or "bypass" if there was no lookup.
+// cacheState returns "hit" or "miss". If there was no lookup, it returns "bypass".
 func (x *exchange) cacheState(cached bool) string {
 	switch {
 	case cached:

@@ -6,23 +6,23 @@ import (
 	"github.com/postern-ai/postern/core/keymeter"
 )
 
-// noteCacheResult handles the result of a cache lookup. A failed lookup counts as a miss, as does a corrupt or
-// expired entry.
+// noteCacheResult handles the result of a cache lookup. A failed lookup and a corrupt or expired entry count as a
+// miss.
 func (x *exchange) noteCacheResult() {
 	if x.event.Code == abi.OutcomeOK {
 		x.useHit(x.event.Data)
 	}
 }
 
-// noteSharedCacheResult does the same for a lookup in the shared stores. If a leader finds a response there, its
-// followers get it too.
+// noteSharedCacheResult is like noteCacheResult, for a lookup in the shared stores. If a leader finds a response
+// there, its followers get it too.
 func (x *exchange) noteSharedCacheResult() {
 	if x.noteCacheResult(); x.s.hit.found {
 		x.land(abi.FlightLanded, x.event.Data)
 	}
 }
 
-// useHit stores a cached response in bufferAnswer if it is valid for this request.
+// useHit stores a cached response in bufferAnswer if the response is valid for this request.
 func (x *exchange) useHit(data []byte) {
 	e, ok := cached.Decode(data)
 	if !ok || !e.Fresh(x.now, x.s.cacheControl.maxAge) {
@@ -56,7 +56,6 @@ func (x *exchange) useHit(data []byte) {
 	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferAnswer, Data: body})
 }
 
-// respondHit responds to the admitted request from the cache.
 func (x *exchange) respondHit() {
 	if x.s.idempotency != "" {
 		x.enter(phaseKeepHit)
@@ -70,7 +69,6 @@ func (x *exchange) respondHit() {
 // response.
 func (x *exchange) finishHit() { x.servedFromCache(abi.Part{Buffer: bufferAnswer}) }
 
-// servedFromCache ends the exchange with a response from the cache or a flight.
 func (x *exchange) servedFromCache(body abi.Part) {
 	outcome := keymeter.Finish
 	if x.s.admission.mode == keymeter.ModeReserve {

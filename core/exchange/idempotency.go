@@ -13,7 +13,7 @@ import (
 // maxIdempotency is the maximum length of an Idempotency-Key in characters.
 const maxIdempotency = 255
 
-// outcomeUnknown tells a caller that used an Idempotency-Key how to run the request again.
+// outcomeUnknown tells a caller with an Idempotency-Key how to run the request again.
 const outcomeUnknown = "was used by a request that a provider may have executed; to run it again, repeat it with " + header.Rerun + ": true"
 
 // readIdempotencyKey reads the caller's Idempotency-Key. An invalid key is reported together with the errors in the
@@ -29,7 +29,7 @@ func (x *exchange) readIdempotencyKey() {
 	}
 }
 
-// readRerunHeader reads the rerun header. It returns false if the header is invalid.
+// readRerunHeader reads the rerun header. If the header is invalid, it returns false.
 func (x *exchange) readRerunHeader() bool {
 	value := x.header(header.Rerun)
 	message := ""
@@ -48,7 +48,6 @@ func (x *exchange) readRerunHeader() bool {
 	return false
 }
 
-// checkIdempotencyKey reports an invalid Idempotency-Key.
 func (x *exchange) checkIdempotencyKey(p *api.Parser) {
 	n := x.s.invalidIdempotency
 	if n == 0 {

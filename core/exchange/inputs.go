@@ -6,7 +6,7 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// input classifies an event by its kind and by the action that it replies to.
+// input classifies an event by its kind and by the action whose reply it is.
 type input uint8
 
 const (
@@ -91,15 +91,15 @@ const (
 	idListEnd      = 6000
 )
 
-// inputOf returns the input for the reply to an action ID. For a fetch, the input also depends on the event's kind;
-// see fetchInput.
+// inputOf returns the input for the reply to an action ID. A fetch has several inputs; see fetchInput.
 var inputOf = [...]input{
 	idBody: inBody, idRecord: inRecord, idAdmit: inAdmit, idMemory: inMemory, idTimer: inTimer, idKV: inKV, idGrant: inGrant,
 	idReport: inReport, idBuffer: inBuffer, idForward: inForwarded, idTick: inTick, idExtend: inExtend, idPolicy: inPolicy,
 	idUnseal: inUnsealed, idLedgerPolicy: inLedgerPolicy, idExtendGrant: inExtendGrant, idClassifyText: inClassifyText, idClassify: inClassified, idSettle: inHeldSettle, idFollow: inFlight, idKeep: inKept,
 }
 
-// input classifies the event. expected is false for a reply to an action that is not outstanding, such as a canceled one.
+// input classifies the event. If the event is a reply to an action that is not outstanding, such as a canceled one,
+// expected is false.
 func (x *exchange) input() (in input, expected bool) {
 	e := x.event
 	switch {
@@ -136,7 +136,7 @@ func (x *exchange) input() (in input, expected bool) {
 	return inputOf[e.ID], true
 }
 
-// settleEvent removes the event's action from the outstanding ones, unless more events follow.
+// settleEvent removes the event's action from the outstanding actions, unless more events follow.
 func (x *exchange) settleEvent() {
 	e := x.event
 	if at := slices.Index(x.s.outstanding, e.ID); at >= 0 && e.Kind != abi.EventHead && e.Kind != abi.EventChunk {
@@ -158,8 +158,8 @@ func fetchInput(kind abi.EventKind) input {
 	return inFault
 }
 
-// IDs of the keeper's actions. They do not depend on the exchange's phase, because an exchange keeps the lease both
-// during and after its own request.
+// IDs of the keeper's actions. An exchange keeps the lease during and after its own request, so these IDs do not
+// depend on its phase.
 const (
 	idLeaseTimer  = 6000
 	idLeaseReport = 6001

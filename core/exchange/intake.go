@@ -28,8 +28,7 @@ var ResponseHeaders = []string{"content-type", "retry-after", "retry-after-ms"}
 // originatorHeader names the calling program: Codex sends codex_cli_rs, codex_exec and similar values.
 const originatorHeader = "originator"
 
-// onRequest handles the head of the request: endpoint, method and key. The body is read only if the key is
-// well-formed.
+// onRequest handles the head of the request: endpoint, method and key. If the key is malformed, the body is not read.
 func (x *exchange) onRequest() {
 	s := &x.s
 	s.requestID, s.startMs, s.address = x.header(":id"), x.now, x.header(":address")
@@ -86,7 +85,6 @@ func (x *exchange) readCredentials() bool {
 	return true
 }
 
-// bearerToken returns the bearer token in the Authorization header, or "".
 func (x *exchange) bearerToken() string {
 	scheme, token, _ := strings.Cut(strings.TrimSpace(x.header("authorization")), " ")
 	if !strings.EqualFold(scheme, "bearer") {
@@ -95,7 +93,7 @@ func (x *exchange) bearerToken() string {
 	return strings.TrimSpace(token)
 }
 
-// checkBodyHead checks the headers that describe the body. If they are valid, it requests the body.
+// checkBodyHead checks the headers that describe the body. If they are valid, checkBodyHead requests the body.
 func (x *exchange) checkBodyHead() {
 	s := &x.s
 	s.cacheControl.noStore, s.cacheControl.noCache, s.cacheControl.maxAge = head.CacheControl(x.header("cache-control"))
@@ -133,7 +131,7 @@ func (x *exchange) checkBodyHead() {
 	x.await(abi.Action{Kind: abi.ActionReadBody, ID: idBody, Buffer: bufferBody, Limit: x.config.MaxBodyBytes})
 }
 
-// proceed continues once the record and the body have arrived, in either order.
+// proceed continues once the record and the body have both arrived.
 func (x *exchange) proceed() {
 	s := &x.s
 	switch {
@@ -152,8 +150,8 @@ func (x *exchange) proceed() {
 	}
 }
 
-// readCallerHeaders keeps the caller's headers that providers may get. In strict mode, it rejects a request with a
-// header that no provider may get, and returns false.
+// readCallerHeaders keeps the caller's headers that providers may get. In strict mode, if no provider may get a
+// header, it rejects the request and returns false.
 func (x *exchange) readCallerHeaders() bool {
 	details := x.readPassed()
 	if !x.s.strict || len(details) == 0 {

@@ -7,11 +7,11 @@ import (
 	"github.com/postern-ai/postern/core/keymeter"
 )
 
-// maxReplayBytes is the size limit for a response stored in an idempotency record.
+// maxReplayBytes is the maximum size in bytes of a response in an idempotency record.
 const maxReplayBytes = 256 << 10
 
-// keepAnswer settles the request and stores its response, which is then sent from a buffer. If the classifier has not
-// responded yet, the settlement waits for it, and the response is stored separately.
+// keepAnswer settles the request and stores its response. The response is then sent from a buffer. If the classifier
+// has not responded yet, the settlement waits for it, and the response is stored separately.
 func (x *exchange) keepAnswer(settle *keymeter.Settle, buffer uint64) {
 	answer := keymeter.Settle{
 		RequestID: settle.RequestID, Outcome: keymeter.Finish, Idempotency: settle.Idempotency, Answer: settle.Answer, Oversized: settle.Oversized,
@@ -22,18 +22,18 @@ func (x *exchange) keepAnswer(settle *keymeter.Settle, buffer uint64) {
 	if x.holdSettle(settle) {
 		settle = &answer
 	}
-	x.settleLeased(settle) // the meter settles this request, but the exchange may have to become the keeper of its key's lease
+	x.settleLeased(settle) // the meter settles this request, but the exchange may still become the keeper of its key's lease
 	x.s.kept = buffer
 	x.enter(phaseKeep)
 	x.call(idKeep, abi.ClassKeyMeter, x.s.keyHash, settle.Encode())
 	x.await(abi.Action{Kind: abi.ActionWait, ID: idTimer, KeepMs: keepAnswerMs})
 }
 
-// keepAnswerMs limits how long a response waits to be stored.
+// keepAnswerMs limits how long a response waits to be stored, in milliseconds.
 const keepAnswerMs = 5000
 
-// holdEnd keeps the last output of a complete stream until the response is stored, because it may contain the
-// stream's success mark. It returns the output to send now.
+// holdEnd keeps the last output of a complete stream until the response is stored, because that output may contain
+// the stream's success mark. It returns the output to send now.
 func (x *exchange) holdEnd(out []byte, complete bool) []byte {
 	if !complete || x.s.idempotency == "" {
 		return out
@@ -42,7 +42,8 @@ func (x *exchange) holdEnd(out []byte, complete bool) []byte {
 	return nil
 }
 
-// replayKey returns the hash of the caller's Idempotency-Key, or "" if the response is not stored under that key.
+// replayKey returns the hash of the caller's Idempotency-Key. If the response is not stored under that key, it
+// returns "".
 func (x *exchange) replayKey() string {
 	if bad := x.s.rejected; bad != fault.None && !bad.Stored() {
 		return ""
@@ -50,8 +51,7 @@ func (x *exchange) replayKey() string {
 	return x.s.idempotency
 }
 
-// keepReplay adds the response to the settle command, so that later requests with the same Idempotency-Key get the
-// same response.
+// keepReplay adds the response to the settle command. Later requests with the same Idempotency-Key get this response.
 func (x *exchange) keepReplay(settle *keymeter.Settle, headers []abi.Header, body []byte) {
 	if settle.Oversized = body == nil || len(body) > maxReplayBytes; settle.Oversized {
 		return

@@ -56,6 +56,6 @@ func (x *exchange) onLeaseReport() {
 	}
 	x.staysKeeper(e)
 	if x.s.phase == phaseStream && x.s.stream.withheld.waiting {
-		x.requestExtension() // the meter may know the leased reservation by now and be able to extend it
+		x.requestExtension() // the meter may now know the leased reservation and be able to extend it
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"github.com/postern-ai/postern/core/fault"
 )
 
-// keptAnswer describes the response that is being stored.
 func (x *exchange) keptAnswer() *answer {
 	s := &x.s
 	return &answer{
@@ -13,8 +12,8 @@ func (x *exchange) keptAnswer() *answer {
 	}
 }
 
-// sendKept sends the response, whether or not it was stored. The provider has already been paid, and a repeated
-// request does not run again in either case.
+// sendKept sends the response, whether it was stored or not. The provider has been paid, and in either case a
+// repeated request does not run again.
 func (x *exchange) sendKept() {
 	x.cancel(idTimer)
 	if x.s.rejected != fault.None {

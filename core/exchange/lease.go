@@ -16,8 +16,8 @@ func (x *exchange) pinLease() {
 	x.pin()
 }
 
-// pin pins the key's entry, or the entry that all requests without a known key share. The names cannot collide,
-// because a hash is never "root".
+// pin pins the key's entry. All requests without a known key share one entry, "root". A hash is never "root", so the
+// names cannot collide.
 func (x *exchange) pin() {
 	x.s.leased.pinned, x.pins = true, true
 	name := x.s.keyHash
@@ -27,8 +27,8 @@ func (x *exchange) pin() {
 	x.do(abi.Action{Kind: abi.ActionPin, Key: "lease/" + name})
 }
 
-// entry returns the content of the pinned entry, decoded once per step. It returns nil if no entry is pinned. It also
-// returns nil in the step that pins the entry, because that step does not have the content yet.
+// entry returns the content of the pinned entry, decoded once per step. If no entry is pinned, it returns nil. The
+// step that pins the entry does not have the content yet, so entry returns nil there too.
 func (x *exchange) entry() *lease.Entry {
 	if !x.s.leased.pinned || x.pins {
 		return nil
@@ -48,9 +48,9 @@ func (x *exchange) keeperID() uint64 { return max(1, hashText(x.s.requestID)) }
 // hashText returns the FNV-1a hash of a string.
 func hashText(text string) uint64 { return cached.Checksum([]byte(text)) }
 
-// takeLease admits the request with its key's lease. It returns false if the meter must decide. The meter always
-// decides on requests with an Idempotency-Key, because it has the key's stored response. It also decides on requests
-// with violations, because it stores them with the admission.
+// takeLease admits the request with its key's lease. If the meter must decide, it returns false. The meter decides on
+// requests with an Idempotency-Key, because the meter has the key's stored response. It also decides on requests with
+// violations, because it stores them with the admission.
 func (x *exchange) takeLease(command *keymeter.Admit) bool {
 	s := &x.s
 	if command.Mode != keymeter.ModeReserve && command.Mode != keymeter.ModeHit || command.Idempotency != "" || len(command.Violations) > 0 {
@@ -61,9 +61,9 @@ func (x *exchange) takeLease(command *keymeter.Admit) bool {
 		return false
 	}
 	if s.admission.rounds > 0 {
-		// The admission is being repeated with a grant or a newer record. The meter may already have admitted the
-		// request, with its reply lost, so only the meter can repeat the admission. A repeat also does not count
-		// toward making the key hot.
+		// This admission is a repetition, with a grant or a newer record. The meter may have admitted the request
+		// although its reply was lost, so only the meter can repeat the admission. A repetition also does not help to
+		// make the key hot.
 		command.LeaseID = s.leased.asked
 		return false
 	}
@@ -90,7 +90,6 @@ func (x *exchange) takeLease(command *keymeter.Admit) bool {
 	return true
 }
 
-// takeLeaseReply handles the lease in the meter's reply to the admission.
 func (x *exchange) takeLeaseReply(reply *keymeter.AdmitReply, ok bool) {
 	asked := x.s.leased.asked
 	e := x.entry()
@@ -109,7 +108,8 @@ func (x *exchange) takeLeaseReply(reply *keymeter.AdmitReply, ok bool) {
 	x.staysKeeper(e)
 }
 
-// staysKeeper makes the exchange sleep until the end of the interval if it is the keeper. It also saves the entry.
+// If the exchange is the keeper, staysKeeper makes it sleep until the end of the interval. staysKeeper also saves the
+// entry.
 func (x *exchange) staysKeeper(e *lease.Entry) {
 	if e.Keeps(x.keeperID()) {
 		x.sleepAsKeeper()
@@ -117,8 +117,8 @@ func (x *exchange) staysKeeper(e *lease.Entry) {
 	x.saveEntry()
 }
 
-// dropAsk withdraws the request for a lease if the meter has not admitted the exchange, so that others can ask again.
-// It returns false if there is no such request.
+// dropAsk withdraws the request for a lease if the meter has not admitted the exchange. Others can then ask again. If
+// there is no such request, dropAsk returns false.
 func (x *exchange) dropAsk() bool {
 	e, asked := x.entry(), x.s.leased.asked
 	if e == nil || asked == 0 || x.pending(idAdmit) {
@@ -126,12 +126,12 @@ func (x *exchange) dropAsk() bool {
 	}
 	x.s.leased.asked = 0
 	e.Granted(x.now, lease.Asked{ID: asked}, &keymeter.Lease{}, nil)
-	x.staysKeeper(e) // settlements that arrived in the meantime rely on this keeper
+	x.staysKeeper(e) // settlements from the meantime rely on this keeper
 	return true
 }
 
-// settleLeased stores the settlement in the entry. It returns false if the meter must get it, because no lease
-// admitted the request or the entry is full.
+// settleLeased stores the settlement in the entry. If no lease admitted the request, or if the entry is full, the
+// meter must get the settlement, and settleLeased returns false.
 func (x *exchange) settleLeased(settle *keymeter.Settle) bool {
 	e := x.entry()
 	if e == nil {
@@ -190,10 +190,9 @@ func (x *exchange) reportLease(urgent bool) {
 	}
 }
 
-// The states of the keeper.
 const (
 	leaseIdle      sideState = iota
-	leaseAsleep              // until the end of the interval
+	leaseAsleep              // waiting for the end of the interval
 	leaseReporting           // waiting for the meter's reply to a report
 	leaseBoth
 )

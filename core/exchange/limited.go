@@ -16,7 +16,7 @@ import (
 )
 
 // rateLimited returns the refusal for a key that exceeds its limits. It names the window that takes the longest to
-// reset. For an exceeded daily limit, it sets no Retry-After, because clients would silently wait that long.
+// reset. For a daily limit, it sets no Retry-After: clients would wait that long without a word.
 func (x *exchange) rateLimited(answer *keymeter.AdmitReply) refusal {
 	for i := range answer.Windows {
 		w := &answer.Windows[i]
@@ -37,8 +37,8 @@ func (x *exchange) rateLimited(answer *keymeter.AdmitReply) refusal {
 			l.Spent, l.ResetMs = true, (l.ResetMs+calendar.DayMs/2)/calendar.DayMs*calendar.DayMs
 			return refusal{limit: x.ofKey(l)}
 		}
-		// Tokens count until the end of the second in which they turn one minute old. This is slightly longer than
-		// the longest Retry-After.
+		// Tokens count until the end of the second in which they are one minute old, so the wait can be slightly
+		// longer than maxWaitMs.
 		return refusal{retryMs: min(answer.RetryMs, maxWaitMs), limit: x.ofKey(l)}
 	}
 	return refusal{retryMs: min(answer.RetryMs, maxWaitMs)}
@@ -64,8 +64,8 @@ func (x *exchange) ofKey(l *api.Limit) *api.Limit {
 }
 
 // overBudget returns the refusal for a request that the project's budget does not cover. needed is the smallest
-// reservation that would be enough. Only callers that may see the project's usage get amounts, because its usage
-// reveals the same figures.
+// reservation that would be enough. The project's usage reveals the amounts, so only callers that may see the usage
+// get them.
 func (x *exchange) overBudget(b *budgetRequest, needed money.Pico) refusal {
 	words := [...]string{calendar.Monthly: "month", calendar.Weekly: "week", calendar.Daily: "day"}
 	word := words[b.period.Cycle()]
@@ -100,7 +100,7 @@ func (x *exchange) nameBudget(l *api.Limit, b *budgetRequest, word string) {
 
 func dollars(pico money.Pico) string { return string(money.Append(nil, pico, money.Dollar)) }
 
-// completeLimit adds the reset time of a limit and the person who can raise it.
+// completeLimit adds when the limit resets and who can raise it.
 func (x *exchange) completeLimit(l *api.Limit) {
 	l.RaisedBy = x.s.record.Contact
 	if l.RaisedBy == "" {
@@ -119,14 +119,13 @@ func (x *exchange) completeLimit(l *api.Limit) {
 // anyOperator names who can raise the limits of a project that has no contact.
 const anyOperator = "the operator of this gateway"
 
-// notePeriod stores the budget figures from the reply to a Grant.
 func (b *budgetRequest) notePeriod(reply *ledger.GrantReply) {
 	b.spent, b.told, b.budgetPico, b.spentPico = reply.Spent, reply.Told, reply.BudgetPico, reply.SpentPico
 	b.period = max(b.period, reply.Period) // the next period may have begun
 }
 
-// statusOf returns an error's status for this caller. Codex gets a 429 for an exceeded budget, because it retries a
-// 402 five times but stops after a 429 for an exceeded limit.
+// statusOf returns an error's status for this caller. For an exceeded budget, Codex gets a 429: it retries a 402 five
+// times, but stops after a 429 for an exceeded limit.
 func (x *exchange) statusOf(f fault.Fault) uint64 {
 	if f == fault.BudgetExceeded && x.s.codex && x.s.dialect == chat.Responses {
 		return fault.RateLimited.Status()

@@ -9,7 +9,7 @@ import (
 )
 
 // log writes the exchange's only log line, which contains IDs, names from the catalog, and numbers. It contains no
-// prompts, response text or secrets. The log line has additional fields for development keys.
+// prompts, response text or secrets. For development keys, it has additional fields.
 func (x *exchange) log(status uint64, code string) {
 	s := &x.s
 	l := jsontext.Builder{B: append(make([]byte, 0, 512), '{')}
@@ -30,7 +30,6 @@ func (x *exchange) log(status uint64, code string) {
 	x.do(abi.Action{Kind: abi.ActionLog, Code: severity(status), Data: append(l.B, '}')})
 }
 
-// severity returns the Code for the ActionLog.
 func severity(status uint64) uint64 {
 	if status >= 500 {
 		return 1

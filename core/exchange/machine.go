@@ -1,8 +1,8 @@
 // Package exchange runs one request as a state machine, from its head until it is settled and logged. A host calls
-// Step with each event, and Step returns the new state and the actions to perform. The state contains everything
-// that later decisions depend on. The host stores it as bytes between steps.
+// Step with each event, and Step returns the new state and the actions to perform. The state contains everything that
+// later decisions depend on. Between steps, the host stores the state as bytes.
 //
-// This file contains the state machine. Its table maps each phase and input to a handler and to the phases that may
+// This file contains the state machine. For each phase and input, its table has a handler and the phases that may
 // follow. To follow a request, read the table from top to bottom. docs/project/architecture.md has the diagram. The
 // phases are in phases.go, the inputs in inputs.go, and the small machines that run alongside the request in
 // beside.go. The differences between endpoints are in endpoints.go. testdata contains complete exchanges as text,
@@ -15,8 +15,8 @@ import (
 	"github.com/postern-ai/postern/core/route"
 )
 
-// row maps one input in one phase to its handler, and to the phases that the handler may enter. A handler may always
-// leave the phase unchanged.
+// row maps one input in one phase to its handler, and to the phases that the handler may enter. A handler need not
+// change the phase.
 type row struct {
 	phase
 	input
@@ -24,7 +24,7 @@ type row struct {
 	next   phaseSet
 }
 
-// table defines the state machine. An input without a row violates the contract with the host, so Step panics. It
+// table defines the state machine. If an input has no row, the host has violated the contract, and Step panics. Step
 // also panics if a handler enters a phase that its row does not name.
 var table = [...]row{
 	// The request arrives. The body is read only if the key is well-formed.
@@ -86,7 +86,7 @@ var table = [...]row{
 	{phaseFollowEnd, inBuffer, (*exchange).onFollowedDeltas, toDone},
 	{phaseRejoin, inMemory, (*exchange).onRejoin, toAttempt | toFollow},
 
-	// The response is also stored under the Idempotency-Key so that it can be replayed.
+	// The response is also stored under the Idempotency-Key, for replays.
 	{phaseKeepHit, inBuffer, (*exchange).finishHit, toKeep},
 	{phaseKeepError, inBuffer, (*exchange).finishRejection, toKeep},
 	{phaseKeep, inKept, (*exchange).sendKept, toPacing | toDone},
@@ -128,7 +128,6 @@ func Step(cfg *config.Config, in *abi.StepInput) abi.StepOutput {
 	return x.out
 }
 
-// dispatchEvent calls the handler of the event's row. A late reply to a canceled action is ignored.
 func (x *exchange) dispatchEvent() {
 	in, expected := x.input()
 	if !expected {
@@ -155,7 +154,6 @@ func (x *exchange) dispatchEvent() {
 	}
 }
 
-// departureHandlers handle a disconnect.
 var departureHandlers = [departures]func(*exchange){
 	noted: (*exchange).noteDisconnect, abandons: (*exchange).abandon, leavesStream: (*exchange).leaveStream, cutsMock: (*exchange).abandonMock,
 	leavesFlight: (*exchange).abandonFlight, stopsDrain: (*exchange).stopDrain,

@@ -5,8 +5,8 @@ import (
 	"github.com/postern-ai/postern/core/config"
 )
 
-// Rows returns the names of all rows. Rows of the table are named phase/input, rows of the side machines
-// machine:state/input, and disconnects phase/disconnect.
+// Rows returns the names of all rows. A row of the table is named phase/input, a row of a side machine
+// machine:state/input, and a disconnect phase/disconnect.
 func Rows() (names []string) {
 	for i := range table {
 		names = append(names, phaseTable[table[i].phase].name+"/"+inputNames[table[i].input])
@@ -43,7 +43,7 @@ func Next() (sets [][]string) {
 	return sets
 }
 
-// Set is a set of phases that several rows may enter through one function.
+// Set is a set of phases. Several rows may enter them through one function.
 type Set struct {
 	Name   string
 	Phases []string
@@ -76,8 +76,8 @@ func PhaseOf(cfg *config.Config, stateBytes []byte) string {
 	return phaseTable[decodeState(stateBytes, cfg.Models).phase].name
 }
 
-// RowOf returns the index in Rows of the row that handles the event in the given state. It returns -1 if no row does,
-// or if the event is a late reply to a canceled action.
+// RowOf returns the index in Rows of the row that handles the event in the given state. If no row does, or if the
+// event is a late reply to a canceled action, it returns -1.
 func RowOf(cfg *config.Config, stateBytes []byte, event *abi.Event) int {
 	x := exchange{config: cfg, event: event}
 	if event.Kind != abi.EventRequest {
@@ -105,8 +105,8 @@ func (x *exchange) disconnectRow() int {
 	return at
 }
 
-// Canonical returns the state without clock readings, latencies and the random sequence. Given the same events, two
-// states with equal canonical forms go through the same phases.
+// Canonical returns the state without clock readings, latencies and the random sequence. If two states have the same
+// canonical form, the same events lead them through the same phases.
 func Canonical(cfg *config.Config, stateBytes []byte) []byte {
 	s := decodeState(stateBytes, cfg.Models)
 	s.seed, s.startMs, s.dispatchMs, s.times, s.stream.firstContentMs, s.flight.lastMs = 0, 0, 0, times{}, 0, 0

@@ -9,8 +9,8 @@ import (
 )
 
 // matchEndpoint finds the endpoint, or returns 404. If the path exists with another method, it returns 405 with the
-// Allow header. If the caller asks for a WebSocket, it returns 426, after which Codex immediately sends the request
-// again over HTTP.
+// Allow header. If the caller asks for a WebSocket, it returns 426. Codex then sends the request again over HTTP at
+// once.
 func (x *exchange) matchEndpoint(path, method string) (fault.Fault, refusal) {
 	x.s.dialect = pathDialect(path)
 	for i := range x.rows {
@@ -40,10 +40,9 @@ func (x *exchange) matchEndpoint(path, method string) (fault.Fault, refusal) {
 	return fault.NotFound, refusal{details: []fault.Detail{x.unknownPath(path)}}
 }
 
-// match compares a path with a pattern. A pattern may have one {variable}, which matches the rest of a segment up to
-// the text that follows the variable. Examples are /v1/batches/{id}/cancel and
-// /v1beta/models/{model}:generateContent. A variable at the end of the pattern also matches slashes, because model
-// names may contain them.
+// match compares a path with a pattern. A pattern may have one {variable}. It matches the rest of a segment, up to
+// the text after the variable. Examples are /v1/batches/{id}/cancel and /v1beta/models/{model}:generateContent. A
+// variable at the end of the pattern also matches slashes, because model names may contain them.
 func match(pattern, path string) (variable string, ok bool) {
 	before, rest, varies := strings.Cut(pattern, "{")
 	if !varies {
@@ -60,8 +59,8 @@ func match(pattern, path string) (variable string, ok bool) {
 	return variable, ok && variable != ""
 }
 
-// unknownPath returns the detail for a path that is not an endpoint. It suggests an endpoint that differs only by a
-// missing or repeated /v1, or a trailing slash. The error then has that endpoint's format.
+// unknownPath returns the detail for a path that is not an endpoint. If an endpoint differs only by a missing or
+// repeated /v1 or by a trailing slash, the detail suggests it, and the error has that endpoint's format.
 func (x *exchange) unknownPath(path string) fault.Detail {
 	message, bare := api.Subject(path)+"is not an endpoint; ", barePath(path)
 	for i := range x.rows {
@@ -107,7 +106,7 @@ func pathDialect(path string) chat.Dialect {
 }
 
 const (
-	maxQuery   = 1024 // longer queries are ignored; valid queries are much shorter
+	maxQuery   = 1024 // longer queries are ignored; valid ones are much shorter
 	maxAddress = 64
 	maxAgent   = 100 // in a request's entry in the list of recent requests
 )

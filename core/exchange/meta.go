@@ -27,10 +27,10 @@ func (x *exchange) streamMeta() api.Meta {
 	return x.meta(&a)
 }
 
-// trapError returns the error that the host sends if the instance traps and no step can end the stream.
+// trapError returns the error that the host sends if the instance traps, because no step can then end the stream.
 func (x *exchange) trapError() *api.Error { return x.apiError(fault.Internal, refusal{}) }
 
-// encodeAnswer encodes a response in the caller's dialect, either as one body or as all events of a stream.
+// encodeAnswer encodes a response in the caller's dialect, as one body or as all events of a stream.
 func (x *exchange) encodeAnswer(r *chat.Response, m *api.Meta) []byte {
 	f := x.family()
 	if !x.s.request.stream {
@@ -45,7 +45,6 @@ func (x *exchange) encodeAnswer(r *chat.Response, m *api.Meta) []byte {
 	return f.End(out, &state, r, m)
 }
 
-// storedDeltas encodes a response as deltas, the core's own storage format.
 func storedDeltas(r *chat.Response) []byte {
 	w := abi.Writer{Buf: make([]byte, 0, 1024)}
 	deltas := chat.Unfold(r, maxEntryBytes)
@@ -55,10 +54,10 @@ func storedDeltas(r *chat.Response) []byte {
 	return w.Buf
 }
 
-// pieceBytes is the text length per event when a complete response is sent as a stream.
+// pieceBytes is the text length per event when a complete response is sent as a stream, in bytes.
 const pieceBytes = 32
 
-// answer describes the response of the current target. complete means that the model ended the response itself.
+// answer describes the response of the current target. If complete is set, the model ended the response itself.
 func (x *exchange) answer(complete bool) *answer {
 	model, spent := x.model(), &x.s.spent
 	return &answer{

@@ -8,8 +8,8 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// misfit returns the reason why a response's text violates JSON mode or the responseSchema, or "" if it does not.
-// Responses that contain tool calls, were cut off, or are refusals are not checked.
+// misfit returns the reason why a response's text violates JSON mode or the responseSchema. If it does not, misfit
+// returns "". Refusals, and responses that contain tool calls or were cut off, are not checked.
 func (x *exchange) misfit(r *chat.Response) string {
 	q := &x.s.request
 	if !q.json {
@@ -33,9 +33,8 @@ func (x *exchange) misfit(r *chat.Response) string {
 // cut reports whether a response ended before its text was complete.
 func cut(f chat.Finish) bool { return f == chat.FinishLength || f == chat.FinishFilter }
 
-// streamMisfit does the same as misfit for the text of a stream that has already been sent. The caller gets an error
-// in place of the stream's end. A stream that continues for its followers is also checked, because it would be
-// cached.
+// streamMisfit is like misfit, for the text of a stream that has already been sent. The caller gets an error in place
+// of the stream's end. A stream that continues only for its followers is checked too, because it would be cached.
 func (x *exchange) streamMisfit(whole *chat.Response) string {
 	st := &x.s.stream
 	switch {

@@ -8,7 +8,6 @@ import (
 	"github.com/postern-ai/postern/core/provider/mock"
 )
 
-// onMockBody responds to the request with the mock.
 func (x *exchange) onMockBody() { x.endpoint.calls.mock(x, x.event.Data) }
 
 func (x *exchange) mockCompletion(body []byte) {
@@ -17,8 +16,6 @@ func (x *exchange) mockCompletion(body []byte) {
 	x.answerMock(&r)
 }
 
-// answerMock sends the mock's response.
-//
 //go:noinline
 func (x *exchange) answerMock(r *chat.Response) {
 	s := &x.s
@@ -43,11 +40,10 @@ const (
 	// maxPieces is the maximum number of pieces in a mock's stream. With the catalog's default pause, the stream
 	// takes less than a second.
 	maxPieces = 32
-	// wordBytes is the approximate text length of one mock event.
+	// wordBytes is the approximate text length of one mock event, in bytes.
 	wordBytes = 6
 )
 
-// streamPieces encodes all events of a stream in at most maxPieces pieces.
 func (x *exchange) streamPieces(r *chat.Response, m *api.Meta) (pieces [][]byte) {
 	var state api.State
 	f := x.family()
@@ -67,14 +63,13 @@ func (x *exchange) streamPieces(r *chat.Response, m *api.Meta) (pieces [][]byte)
 	return append(pieces, f.End(nil, &state, r, m))
 }
 
-// abandonMock ends the mock's stream after a disconnect.
 func (x *exchange) abandonMock() {
 	x.s.disconnected = true
 	x.end()
 }
 
-// streamMock sends the mock's response in pieces, as a provider would. The pieces wait in host buffers. The exchange
-// settles and caches the response first, because it is free and can no longer fail.
+// streamMock sends the mock's response in pieces, as a provider would. The pieces wait in host buffers. The response
+// is free and can no longer fail, so the exchange settles and caches it first.
 func (x *exchange) streamMock(a *answer, whole *chat.Response) {
 	m := x.meta(a)
 	r := response{answer: a, outcome: keymeter.Served, entry: storedDeltas(whole)}

@@ -12,7 +12,8 @@ import (
 )
 
 // serveModels serves GET /v1/models, which lists all models that the key may use, and GET /v1/models/{id}, which
-// returns one of them. The format is OpenAI's, or Anthropic's if the request has an anthropic-version header.
+// returns one of them. If the request has an anthropic-version header, the format is Anthropic's. Otherwise, it is
+// OpenAI's.
 func (x *exchange) serveModels() {
 	if x.s.record.Policy == 0 {
 		x.respondModels(nil)
@@ -22,7 +23,7 @@ func (x *exchange) serveModels() {
 	x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferPolicy})
 }
 
-// onModelsPolicy lists the models according to the project's policy. The buffer's content has been decoded before, so
+// onModelsPolicy lists the models that the project's policy allows. The buffer's content has been decoded before, so
 // decoding cannot fail.
 func (x *exchange) onModelsPolicy() {
 	p, _ := doc.DecodePolicy(x.event.Data)
@@ -81,7 +82,7 @@ func (x *exchange) refuseModel(name string, v *policy.View) {
 	x.refuse(f, refusal{details: []fault.Detail{{Field: "model", Message: message}}})
 }
 
-// modelEntry returns the list's entry for the model m or, if m is nil, for a tier.
+// modelEntry returns an entry of the list: for the model m or, if m is nil, for a tier.
 func modelEntry(name string, m *config.Model) api.Listed {
 	if m == nil {
 		return api.Listed{Name: name, OwnedBy: "postern"}

@@ -52,8 +52,8 @@ func (x *exchange) mockModerations(body []byte) {
 	x.answerModerations("", m.Inputs, mockProvider)
 }
 
-// readModerations reads a provider's 200 response. The response does not report usage, so usage is estimated if the
-// model has a price.
+// readModerations reads a provider's 200 response. The response does not report usage. If the model has a price,
+// usage is estimated.
 func (x *exchange) readModerations() {
 	var id jsontext.Escaped
 	var results []string

@@ -10,19 +10,19 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// attemptTime is the start of an attempt, relative to the request's arrival, and its duration.
+// attemptTime is the start of an attempt since the request's arrival, and its duration.
 type attemptTime struct{ startMs, durationMs uint64 }
 
-// notes contains data that is only used to record a request that was not served.
+// notes contains data that is only needed to record a request that was not served.
 type notes struct {
 	details        string // the error's details as in the response; empty: none, or too long
 	cause          uint64 // the ledger.Cause of the last failure
 	providerStatus uint64 // the status of the last error response from a provider
 	providerType   string // the type and code in that response; see wordOf
 	providerCode   string
-	providerText   string        // the message in that response, for owners; empty: none, or the project does not record it
+	providerText   string        // the message in that response, for owners; empty: none or not recorded
 	times          []attemptTime // of each attempt, in the order of attemptResults
-	user           string        // the end user named in the request; empty: none, or not recorded
+	user           string        // the end user that the request names; empty: none or not recorded
 	finish         chat.Finish   // the finish reason of the last response that had one
 }
 
@@ -43,7 +43,7 @@ func (n *notes) fields(f *abi.Fields) {
 	}
 }
 
-// noteTime notes the start and duration of the current attempt, which ends now.
+// noteTime notes the start and duration of the current attempt. The attempt ends now.
 func (x *exchange) noteTime() {
 	start := x.s.times.upstreamStart
 	x.s.notes.times = append(x.s.notes.times, attemptTime{start - min(start, x.s.startMs), x.since(start)})
@@ -52,8 +52,8 @@ func (x *exchange) noteTime() {
 // maxNotedDetails limits the length of the details in a record.
 const maxNotedDetails = 480
 
-// noteRefusal notes the details of a refusal. It omits details that may contain a provider's text, because the record
-// has the provider's status. New details replace those of a rejection that a newer record of the key has lifted.
+// noteRefusal notes the details of a refusal. Details that may contain a provider's text are omitted: the record has
+// the provider's status. New details replace those of a rejection that a newer record of the key has lifted.
 func (x *exchange) noteRefusal(r refusal) {
 	x.s.notes.details = ""
 	if x.s.notes.providerStatus == 0 {
@@ -76,8 +76,6 @@ func (x *exchange) noteDetails(details []fault.Detail) {
 	}
 }
 
-// noteProviderError notes the contents of a provider's error response. text is the message as returned by
-// recordedText.
 func (x *exchange) noteProviderError(root gjson.Result, text string) {
 	n := &x.s.notes
 	n.providerStatus = x.event.Code
@@ -95,8 +93,8 @@ const (
 	maxNumber = 6
 )
 
-// wordOf returns text if it is either a name without digits or a short number. Otherwise, it returns "", because the
-// text may be part of a prompt or a key.
+// wordOf returns text if it is a name without digits or a short number. Otherwise, the text may be part of a prompt
+// or a key, and wordOf returns "".
 func wordOf(text string) string {
 	digits := 0
 	for i := 0; i < len(text); i++ {
@@ -133,7 +131,7 @@ func (x *exchange) noteUser(user jsontext.Escaped, extra []chat.Member) {
 
 const safetyIdentifier = "safety_identifier"
 
-// isUserID reports whether text can be a user's ID, which is short and consists of printable ASCII characters without
+// isUserID reports whether text can be a user's ID. An ID is short and consists of printable ASCII characters without
 // spaces.
 func isUserID(text string) bool {
 	for i := 0; i < len(text); i++ {

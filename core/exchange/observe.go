@@ -13,7 +13,7 @@ type Fetch struct {
 }
 
 // DescribeFetch describes the fetch that a step has requested. id is the action's ID, and state is the exchange's
-// state after that step. ok is false if the step requested no such fetch, or if cfg no longer has its target.
+// state after that step. If the step requested no such fetch, or if cfg no longer has its target, ok is false.
 func DescribeFetch(cfg *config.Config, id uint64, state []byte) (f Fetch, ok bool) {
 	x := exchange{config: cfg}
 	r := abi.Reader{Buf: state}
@@ -40,5 +40,4 @@ func DescribeFetch(cfg *config.Config, id uint64, state []byte) (f Fetch, ok boo
 	return f, true
 }
 
-// IsKeepAlive reports whether a piece of a streamed body is only a keep-alive comment.
 func IsKeepAlive(piece []byte) bool { return string(piece) == string(keepAlive) }

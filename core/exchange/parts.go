@@ -16,14 +16,13 @@ import (
 	"github.com/postern-ai/postern/core/sse"
 )
 
-// answer describes a completion that is sent to the caller.
 type answer struct {
 	provider string
 	model    string
 	usage    chat.Usage
 	costPico money.Pico
 	cached   bool
-	storable bool // the model finished normally and usage was reported, so the response may be cached
+	storable bool // the model finished normally and usage was reported, so the response can be cached
 }
 
 // governance is the state of the Governor in an exchange. The policy and the values to restore are in the attached
@@ -39,8 +38,8 @@ type governance struct {
 
 	input, output  verdict
 	unchecked      string             // the kinds of parts that cannot be checked, comma-separated
-	violations     []ledger.Violation // to report with the next admission or settlement
-	rules          string             // the violated rules, including those already reported, comma-separated; at most maxRecordedRules
+	violations     []ledger.Violation // reported with the next admission or settlement
+	rules          string             // the violated rules, including reported ones, comma-separated; at most maxRecordedRules
 	live           live.Stream        // the state of the checks of a stream
 	classification classification
 }
@@ -60,7 +59,7 @@ func (g *governance) fields(f *abi.Fields) {
 	g.classification.fields(f)
 }
 
-// verdict is the result of checking one direction, input or output.
+// verdict is the result of checking the input or the output.
 type verdict struct {
 	decision governor.Decision
 	risk     uint64
@@ -86,16 +85,16 @@ type stream struct {
 	finish         chat.Finish
 	usage          chat.Usage
 	units          uint64 // the estimated size of the response so far, in fractions of a token (chat.TokenUnits)
-	least          uint64 // the number of deltas with text, each of which is at least one token, even if its text would count for less within a longer text
-	held           []byte // output to send with the first content
+	least          uint64 // the number of deltas with text; each is at least one token, even if its text would be less within a longer text
+	held           []byte // output that waits for the first content
 	deltaBytes     uint64 // bytes in bufferDeltas
 	extension      extension
 	withheld       withheld
-	forOthers      bool // the caller has disconnected, and the stream continues for the followers of its flight
+	forOthers      bool // the caller has disconnected; the stream continues for the followers of its flight
 	firstContentMs uint64
 }
 
-// fields encodes or decodes a stream. A stream that has not started is encoded as a single zero.
+// fields encodes or decodes a stream. If the stream has not started, it is a single zero.
 func (s *stream) fields(f *abi.Fields) {
 	begun := s.headReceived || s.opened || s.forOthers
 	if f.Bool(&begun); !begun {
@@ -121,20 +120,19 @@ func (s *stream) tokens() uint64 {
 	return max(s.least, (s.units+chat.TokenUnits-1)/chat.TokenUnits)
 }
 
-// A stream reserves ahead. It requests the next part of its reservation when half of the remaining part is used, so
-// the grant usually arrives before the reservation is used up. If the grant is late, the stream waits (withhold.go).
-// Only a refusal from the Ledger ends the stream with budget_exceeded, because a missing reply says nothing about the
-// budget.
+// A stream reserves ahead. When half of the remaining reservation is used, it requests more. The grant therefore
+// usually arrives before the reservation is used up. If the grant is late, the stream waits (withhold.go). A missing
+// reply says nothing about the budget, so only a refusal from the Ledger ends the stream with budget_exceeded.
 
 // extension is a stream's request to enlarge its reservation.
 type extension struct {
 	nextPico int64 // the cost at which the stream requests the next part
 	total    int64 // the total reservation requested from the meter; 0: no request is pending
-	minTotal int64 // the least total to reserve, if the budget has less than total
+	minTotal int64 // the least total to reserve if the budget has less than total
 	budget   budgetRequest
 	retryMs  uint64 // when lent budget may be free again; 0: the stream does not wait for it
 	waits    uint64 // for lent budget
-	dry      bool   // the budget had nothing left beyond the reservation; the stream asks once more before it waits
+	dry      bool   // nothing was left beyond the reservation; the stream asks once more before it waits
 }
 
 func (e *extension) fields(f *abi.Fields) {
@@ -148,14 +146,13 @@ func (e *extension) fields(f *abi.Fields) {
 }
 
 // Only reserved output is delivered. An event with content is processed only if the reservation covers at least one
-// more token than the stream has. A stream therefore exceeds its reservation by at most one event, plus any amount
-// that its provider charges beyond the tokens it sent. If the reservation does not cover an event, that event and all
-// later ones are withheld. The fetch pauses until the reservation has grown, so that backpressure reaches the
-// provider.
+// more token than the stream has. A stream can exceed its reservation by one event. It can also exceed it by what its
+// provider charges beyond the tokens sent. If the reservation does not cover an event, that event and all later
+// events are withheld. The fetch pauses until the reservation has grown, so that backpressure reaches the provider.
 
 // withheld is the state of a stream whose reservation is used up.
 type withheld struct {
-	waiting  bool   // events are waiting in bufferWithheld for a larger reservation
+	waiting  bool   // events wait in bufferWithheld for a larger reservation
 	paused   bool   // the fetch is paused
 	ended    bool   // the body ended after the withheld events
 	waitedMs uint64 // counted in ticks, because clocks can jump
@@ -167,13 +164,13 @@ func (w *withheld) fields(f *abi.Fields) {
 }
 
 // classification is the state of the project's classifier in an exchange. The classifier is a model that judges the
-// request, either before the request is sent (strict) or in parallel (monitor).
+// request, before the request is sent (strict) or in parallel (monitor).
 type classification struct {
 	wanted  bool // the request has text to classify
 	done    bool // the classifier has responded or failed
-	held    bool // the settlement is waiting in bufferSettle for the classifier
+	held    bool // the settlement waits in bufferSettle for the classifier
 	failed  bool
-	model   string // a model in the catalog, or the moderation endpoint's
+	model   string // a model of the catalog, or the moderation endpoint's model
 	prompt  uint64 // the estimated tokens in the text
 	charges []keymeter.Charge
 }
@@ -189,14 +186,13 @@ func (c *classification) fields(f *abi.Fields) {
 }
 
 // Flights. If identical cacheable requests miss the cache in one isolate at the same time, only one is sent to the
-// provider. The first request leads a flight (core/abi/wire.schema). The others follow it and are served as cache
-// hits (follow.go). Each request is admitted by its own key's meter.
+// provider. The first request leads a flight (core/abi/wire.schema). The others follow the flight and are served as
+// cache hits (follow.go). Each request is admitted by its own key's meter.
 //
-// A flight carries the same bytes as the cache, not the bytes for the leader's caller. They have placeholders in
+// A flight carries the bytes of the cache, not those for the leader's caller. The cache's bytes have placeholders in
 // place of redacted values, and no IDs. A non-streaming response is a cache entry, sent when the flight ends. A
-// stream is its head (flightHead) followed by deltas. It ends with an entry without a body, which reports the usage.
+// stream consists of its head (flightHead) and deltas. It ends with an entry that has no body and reports the usage.
 
-// flightRole is the role of an exchange in a flight.
 type flightRole uint8
 
 const (
@@ -205,13 +201,12 @@ const (
 	follows
 )
 
-// flight is the exchange's state in a flight.
 type flight struct {
 	role     flightRole
 	began    bool   // leader: it has published its stream; follower: it has read the head
-	kept     bool   // a follower's first bytes are waiting in bufferFlight for the admission
+	kept     bool   // a follower's first bytes wait in bufferFlight for the admission
 	failures uint64 // the number of failed flights that the exchange followed
-	lastMs   uint64 // time of the follower's last read
+	lastMs   uint64 // when the follower last read
 }
 
 func (f *flight) fields(to *abi.Fields) {
@@ -252,7 +247,6 @@ func (g *guard) redactor() *governor.Redactor {
 	return g.redacted
 }
 
-// guard is the decoded content of the attached buffer.
 type guard struct {
 	encoded  []byte // the settings
 	values   []byte // the redactor
@@ -262,26 +256,26 @@ type guard struct {
 	live     *live.Guard        // nil: not used in this step
 }
 
-// budgetRequest is the state of a request to the Ledger for more budget, with the shortfall and the result.
+// budgetRequest is the state of a request to the Ledger for more budget. It has the shortfall and the result.
 type budgetRequest struct {
 	need  ledger.Grant // Key is empty here; callGrant fills in the exchange's key
 	grant keymeter.Grant
 	final bool // the Ledger has nothing left beyond the grant
-	// unreachable means that a meter could not be reached for a recall, or its batches could not be delivered. Some
-	// budget may therefore still be left.
+	// unreachable means that a meter could not be reached for a recall, or that its batches could not be delivered.
+	// Some budget may therefore be left.
 	unreachable bool
-	// spent means that the missing budget has been spent, not just reserved by other requests.
+	// spent means that the missing budget is spent, not only reserved by other requests.
 	spent bool
 	// period is the budget period in which the budget was exhausted. If told is set, budgetPico is the period's
-	// budget and spentPico is the spent part.
+	// budget, and spentPico is the spent part of it.
 	period                calendar.Period
 	told                  bool
 	budgetPico, spentPico int64
-	// recalled means that a meter returned budget in this pass over the meters with idle slices. Another key may have
-	// taken that budget, so another pass may help.
+	// recalled means that a meter returned budget in this pass over the meters with idle slices. Another key may
+	// already have it, so another pass may help.
 	recalled bool
 	passes   uint64 // repeated passes
-	lentMs   uint64 // the time until budget that meters have lent may be free again; 0: no budget is lent
+	lentMs   uint64 // when budget that meters have lent may be free again; 0: no budget is lent
 	waits    uint64 // for lent budget
 	levels
 }
@@ -307,7 +301,7 @@ func (b *budgetRequest) fields(f *abi.Fields) {
 	b.levels.fields(f)
 }
 
-// used reports whether any field is set. A request has a period as soon as it has a shortfall.
+// used reports whether any field is set. Every request with a shortfall has a period.
 func (b *budgetRequest) used() bool {
 	return b.need != ledger.Grant{} || b.grant != keymeter.Grant{} || b.final || b.unreachable || b.spent || b.told || b.recalled ||
 		b.passes != 0 || b.lentMs != 0 || b.waits != 0 || b.period != 0 || b.budgetPico != 0 || b.spentPico != 0 || b.levels.used()

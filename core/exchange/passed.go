@@ -14,18 +14,18 @@ import (
 	"github.com/postern-ai/postern/core/provider/anthropic"
 )
 
-// This file passes callers' headers to providers. A header is read if it belongs to the vendor whose format the
-// caller uses. It is passed to a target whose catalog entry names it, if that target is called in the same vendor's
-// format. Fallback targets of other vendors do not get it.
+// This file passes callers' headers to providers. Only headers of the vendor whose format the caller uses are read. A
+// target gets a header if its catalog entry names the header and the target is called in the same vendor's format.
+// Fallback targets of other vendors get no headers.
 
-// maxPassedBytes limits the total size of the header values in one request, because the state contains them. Agents
-// send a few hundred bytes.
+// maxPassedBytes limits the total size of the header values in one request, in bytes, because the state contains
+// them. Agents send a few hundred bytes.
 const maxPassedBytes = 2048
 
 // betaQuery is the query string that Anthropic's SDKs use to call the beta version of an endpoint.
 const betaQuery = "beta=true"
 
-// vendorOf returns the vendor whose headers belong to a dialect. The name is the one used in config.CallerHeader.
+// vendorOf returns the vendor whose headers belong to a dialect. config.CallerHeader uses the same name.
 func vendorOf(d chat.Dialect) string {
 	switch d {
 	case chat.OpenAI, chat.Responses:
@@ -36,8 +36,7 @@ func vendorOf(d chat.Dialect) string {
 	return ""
 }
 
-// readPassed keeps the caller's headers that a target may get. The returned details are about headers that no target
-// gets.
+// readPassed keeps the caller's headers that a target may get. The details are about headers that no target gets.
 func (x *exchange) readPassed() (details []fault.Detail) {
 	vendor := vendorOf(x.endpoint.dialect)
 	size := 0
@@ -68,14 +67,12 @@ func (x *exchange) readPassed() (details []fault.Detail) {
 	return details
 }
 
-// dropHeader reports a header that no target gets.
 func (x *exchange) dropHeader(name string) {
 	x.s.droppedHeaders = reply.Names(x.s.droppedHeaders, name)
 }
 
 // checkPassed adds the Governor's findings in the headers to those in the body. If a header has a finding to redact,
-// the header is left out and the result is true. A placeholder in its place would name another session, version or
-// feature.
+// the header is left out, and the result is true. A placeholder would name another session, version or feature.
 func (x *exchange) checkPassed(check *inspect.Check, result *inspect.Result) (dropped bool) {
 	kept := x.s.passed[:0]
 	for _, h := range x.s.passed {
@@ -90,8 +87,8 @@ func (x *exchange) checkPassed(check *inspect.Check, result *inspect.Result) (dr
 	return dropped
 }
 
-// hashPassed adds the headers that may affect the response to the hash of a request. anthropic-beta always comes
-// first, even if it is missing, so that hashes are the same as in earlier versions.
+// hashPassed adds the headers that may affect the response to the hash of a request. anthropic-beta comes first, even
+// if it is missing, so that hashes are the same as in earlier versions.
 func (x *exchange) hashPassed(w *abi.Writer) {
 	w.String(x.passed("anthropic-beta"))
 	for i := range config.CallerHeaders {
@@ -107,7 +104,7 @@ func (x *exchange) hashPassed(w *abi.Writer) {
 	}
 }
 
-// passed returns the value of a header for providers, or "".
+// passed returns the value of a header for providers. If there is none, it returns "".
 func (x *exchange) passed(name string) string {
 	for i := range x.s.passed {
 		if h := &x.s.passed[i]; h.Name == name {
@@ -120,7 +117,6 @@ func (x *exchange) passed(name string) string {
 // betaForm reports whether the caller uses the beta version of one of Anthropic's endpoints.
 func (x *exchange) betaForm() bool { return x.s.dialect == chat.Anthropic && x.s.query == betaQuery }
 
-// pass adds the caller's headers to a request for the current target.
 func (x *exchange) pass(request *abi.Action) {
 	p := x.model().Provider
 	if vendor := vendorOf(x.s.dialect); vendor == "" || vendorOf(x.wire().Dialect) != vendor {
@@ -136,7 +132,6 @@ func (x *exchange) pass(request *abi.Action) {
 	}
 }
 
-// without returns the headers except those with the given name.
 func without(headers []abi.Header, name string) []abi.Header {
 	kept := headers[:0]
 	for _, h := range headers {

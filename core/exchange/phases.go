@@ -15,7 +15,7 @@ const (
 	phaseRecall                   // recalling idle slices from the project's other keys
 	phaseLent                     // waiting for the return of budget that meters have lent to isolates
 	phaseCache                    // admitted; waiting for the KV cache lookup
-	phaseOverBudget               // out of budget; waiting for the KV cache lookup, because a hit is free
+	phaseOverBudget               // out of budget; waiting for the KV cache lookup: a hit is free
 	phaseClassify                 // admitted; waiting for the project's classifier
 	phaseUnseal                   // decrypting the project's provider key for the current target
 	phaseBuild                    // loading the body from its buffer to translate it for the target
@@ -44,7 +44,7 @@ const (
 )
 
 // departure is the effect of the caller's disconnect in a phase. No new attempt starts after a disconnect. A
-// non-streaming response is still received, because the provider charges for it anyway and it can be cached.
+// non-streaming response is still received: the provider charges for it anyway, and it can be cached.
 type departure uint8
 
 const (
@@ -58,7 +58,7 @@ const (
 	departures
 )
 
-// next returns the set of phases that a disconnect may lead to.
+// next returns the phases that a disconnect may lead to.
 func (d departure) next() phaseSet {
 	if d == noted || d == stopsDrain {
 		return 0
@@ -109,10 +109,9 @@ var phaseTable = [phases]struct {
 	phaseDone:        {"done", stopsDrain},
 }
 
-// phaseSet is a set of phases.
 type phaseSet uint64
 
-// These sets contain a single phase each. Rows combine them with |.
+// These sets contain one phase each. Rows combine them with |.
 const (
 	toHead phaseSet = 1 << iota
 	toIntake
@@ -154,7 +153,8 @@ const (
 
 func (set phaseSet) has(p phase) bool { return set&(1<<p) != 0 }
 
-// These are the phases that functions called by several rows may enter. The functions are in parentheses.
+// Each of these sets contains the phases that a function may enter. Several rows call the function, which is in
+// parentheses.
 const (
 	// toWholeAttempt and toStreamAttempt: an attempt starts, or no target is left (attempt, next).
 	toWholeAttempt  = toUnseal | toBuild | toWhole | toMock | toDone

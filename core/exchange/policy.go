@@ -8,11 +8,11 @@ import (
 	"github.com/postern-ai/postern/core/policy"
 )
 
-// policyKeepMs is how long an isolate keeps a policy. It may be long, because a policy version never changes.
+// policyKeepMs is how long an isolate keeps a policy. A policy version never changes, so this may be long.
 const policyKeepMs = 300_000
 
-// needsPolicy reports whether this exchange still has to read the project's policy. The policy is needed to choose
-// targets, to list models, or to suggest alternatives to an unknown model.
+// needsPolicy reports whether this exchange must still read the project's policy. The policy helps to choose targets,
+// to list models, and to suggest alternatives to an unknown model.
 func (x *exchange) needsPolicy() bool {
 	s := &x.s
 	if s.record.Policy == 0 || s.policyVersion == s.record.Policy {
@@ -29,7 +29,7 @@ func (x *exchange) readPolicy() {
 	})
 }
 
-// onPolicy handles the policy from memory or KV. If the policy is not there yet, onPolicy calls the project's Ledger.
+// onPolicy handles the policy from memory or KV. If neither has the policy, onPolicy calls the project's Ledger.
 func (x *exchange) onPolicy() {
 	if x.event.Code == abi.OutcomeOK {
 		if p, err := doc.DecodePolicy(x.event.Data); err == nil {
@@ -41,7 +41,7 @@ func (x *exchange) onPolicy() {
 }
 
 // onLedgerPolicy handles the policy from the Ledger, which is authoritative. If the policy is older than the key's
-// record requires, the newer policy has not been delivered yet, and the request fails with 503.
+// record requires, the Ledger does not have the newer policy yet, and the request fails with 503.
 func (x *exchange) onLedgerPolicy() {
 	p, err := doc.DecodePolicy(x.event.Data)
 	if err == nil && p.Version < x.s.record.Policy {

@@ -9,8 +9,6 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// quote returns the quote that prices the request.
-//
 //go:noinline
 func (x *exchange) quote() *bill.Quote {
 	return &bill.Quote{
@@ -22,7 +20,6 @@ func (x *exchange) quote() *bill.Quote {
 // maxOutputTokens returns the number of output tokens to reserve for one response.
 func (x *exchange) maxOutputTokens(m *config.Model) uint64 { return x.quote().MaxOutput(m) }
 
-// planReservation sets the amount to reserve, and the minimum to accept when the budget is short.
 func (x *exchange) planReservation() {
 	a := &x.s.admission
 	a.amount, a.minAmount = 0, 0
@@ -34,7 +31,6 @@ func (x *exchange) planReservation() {
 	a.amount, a.minAmount = money.Add(amount, classifier), money.Add(least, classifier)
 }
 
-// imposedLimit returns the max tokens for a target if the caller set none; see bill.Quote.ImposedLimit.
 func (x *exchange) imposedLimit(m *config.Model) uint64 {
 	if x.testMode() {
 		return 0
@@ -42,10 +38,9 @@ func (x *exchange) imposedLimit(m *config.Model) uint64 {
 	return x.quote().ImposedLimit(m, x.s.admission.reserved-x.s.spent.CostPico-x.classifierBound())
 }
 
-// price completes an attempt's usage with the purchased terms and tools of a model.
 func (x *exchange) price(m *config.Model, u *chat.Usage) { x.quote().Price(m, u) }
 
-// priceBound does the same as price for an attempt whose response is not complete.
+// priceBound is like price, for an attempt whose response is not complete.
 func (x *exchange) priceBound(m *config.Model, u *chat.Usage) { x.quote().PriceBound(m, u) }
 
 // spend charges an attempt at the current target's prices.
@@ -55,24 +50,22 @@ func (x *exchange) spend(u *chat.Usage) {
 	x.s.spent.Charge(uint64(x.currentIndex()), u, m.Cost(u), m.CacheSaving(u))
 }
 
-// chargeNothing adds usage to the current target's charges at no cost.
 func (x *exchange) chargeNothing(u *chat.Usage) {
 	x.s.spent.Charge(uint64(x.currentIndex()), u, 0, 0)
 }
 
-// billableUsage returns the provider's usage, or an estimate; see bill.Order.Billable.
 func (x *exchange) billableUsage(u chat.Usage, tokens uint64, complete bool) chat.Usage {
 	return x.s.request.Billable(u, tokens, complete)
 }
 
-// chargeUnreported charges the estimated prompt of an attempt that the provider may bill although it has not reported
-// any usage.
+// chargeUnreported charges the estimated prompt of an attempt that reported no usage, because the provider may bill
+// it.
 func (x *exchange) chargeUnreported() {
 	x.spend(&chat.Usage{Input: x.s.request.PromptTokens})
 }
 
-// classifierModel returns the classifier's model from the catalog. It returns nil if the classifier is the moderation
-// endpoint or the catalog no longer has the model.
+// classifierModel returns the classifier's model from the catalog. If the classifier is the moderation endpoint, or
+// if the catalog no longer has the model, it returns nil.
 func (x *exchange) classifierModel() *config.Model {
 	if x.guard().settings.Classifier.Kind == governor.ModerationClassifier {
 		return nil
@@ -80,7 +73,6 @@ func (x *exchange) classifierModel() *config.Model {
 	return x.config.Model(x.s.govern.classification.model)
 }
 
-// classifierBound returns the cost to reserve for the classifier.
 func (x *exchange) classifierBound() money.Pico {
 	c := &x.s.govern.classification
 	if !c.wanted {
@@ -92,8 +84,8 @@ func (x *exchange) classifierBound() money.Pico {
 	return 0
 }
 
-// classifierTimeoutMs returns the maximum time that a classifier may add to the request, whether it runs before the
-// first attempt or alongside the attempts.
+// classifierTimeoutMs returns the maximum time that a classifier may add to the request, in milliseconds. The
+// classifier runs before the first attempt or alongside the attempts.
 func (x *exchange) classifierTimeoutMs() uint64 {
 	if !x.s.govern.classification.wanted {
 		return 0
@@ -118,8 +110,8 @@ func (x *exchange) latencyMs() uint64 {
 	return x.since(start)
 }
 
-// firstTokenMs returns the time from the request's arrival to the first content of its stream, or 0 if there was
-// none.
+// firstTokenMs returns the time from the request's arrival to the first content of its stream. If there was none, it
+// returns 0.
 func (x *exchange) firstTokenMs() uint64 {
 	first := x.s.stream.firstContentMs
 	return first - min(first, x.s.startMs)

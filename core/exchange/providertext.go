@@ -8,16 +8,16 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// maxRecordedText is the maximum length in bytes of a provider's message in a record. maxCheckedText is the maximum
-// length of the original message. A longer message is not recorded, because cutting it could split a secret.
+// maxRecordedText is the maximum length of a provider's message in a record, in bytes. If the original message is
+// longer than maxCheckedText, it is not recorded, because cutting it could split a secret.
 const (
 	maxRecordedText = 500
 	maxCheckedText  = 64 << 10
 )
 
-// recordedText returns the part of a provider's error message that the record contains. It is empty unless the
-// project records these messages. Secrets and personal data are redacted before the text is cut. After control
-// characters have been replaced, the text is redacted again, because they may have hidden a secret.
+// recordedText returns the part of a provider's error message that the record contains. If the project does not
+// record these messages, it is empty. Secrets and personal data are redacted before the text is cut. Control
+// characters may have hidden a secret, so the text is redacted again after they have been replaced.
 func (x *exchange) recordedText(message jsontext.Escaped) string {
 	if !x.s.record.RecordProviderErrors || len(message) > maxCheckedText || x.hasProviderSecret(message.Plain()) {
 		return ""

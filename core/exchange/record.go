@@ -7,8 +7,8 @@ import (
 	"github.com/postern-ai/postern/core/keymeter"
 )
 
-// onRecord handles the key's record from memory or KV. KV is not authoritative and only saves a call. If it has no
-// record, onRecord calls the key's meter.
+// onRecord handles the key's record from memory or KV. KV only saves a call. If it has no record, onRecord calls the
+// key's meter, which is authoritative.
 func (x *exchange) onRecord() {
 	switch x.event.Code {
 	case abi.OutcomeOK:
@@ -33,8 +33,8 @@ func (x *exchange) onRecord() {
 	x.admitIn(phaseKey, keymeter.ModeCheck)
 }
 
-// onKeyCheck handles the meter's reply about a key whose record was in neither memory nor KV. The meter replies with
-// the record, or with the verdict that the key does not exist.
+// onKeyCheck handles the meter's reply about a key whose record was neither in memory nor in KV. The reply is the
+// record, or the verdict that the key does not exist.
 func (x *exchange) onKeyCheck() {
 	reply, ok := x.admitReply()
 	switch {

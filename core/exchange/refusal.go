@@ -9,11 +9,11 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// refusal is the variable part of an error response. The Fault is the fixed part.
+// refusal is the part of an error response that varies. The Fault is the fixed part.
 type refusal struct {
 	details  []fault.Detail
 	allow    string           // allowed methods, for 405
-	retryMs  uint64           // when to retry; 0: no Retry-After
+	retryMs  uint64           // milliseconds until a retry may succeed; 0: no Retry-After
 	noRetry  bool             // a retry would also fail; always true for a permanent Fault
 	message  jsontext.Escaped // the provider's message, if callers may see it
 	findings string           // the Governor's findings as a JSON array
@@ -21,7 +21,7 @@ type refusal struct {
 }
 
 // permanent returns the refusal for a permanent Fault, without a Retry-After. message is the provider's public
-// message. Only the providers' dialects have a field for it, so the native dialect keeps it in the details.
+// message. Only the providers' dialects have a field for it. In the native dialect, the details contain it.
 func (x *exchange) permanent(r refusal, message jsontext.Escaped) refusal {
 	if x.s.dialect != chat.Native {
 		r.details = nil
@@ -29,8 +29,8 @@ func (x *exchange) permanent(r refusal, message jsontext.Escaped) refusal {
 	return refusal{details: r.details, message: message}
 }
 
-// withShortWait omits a provider's Retry-After if it is too long. The wait concerns only one target. The quota of its
-// credentials may be used up for a day, while the project's route or another provider key can serve the next request.
+// withShortWait omits a provider's Retry-After if it is too long. The wait concerns only one target: its credentials
+// may have used up their quota for a day, while another target or key can serve the next request.
 func (r refusal) withShortWait() refusal {
 	if r.retryMs > maxWaitMs {
 		r.retryMs = 0
@@ -38,10 +38,11 @@ func (r refusal) withShortWait() refusal {
 	return r
 }
 
-// maxWaitMs is the longest Retry-After time.
+// maxWaitMs is the longest Retry-After time, in milliseconds.
 const maxWaitMs = 60_000
 
-// sharedFailure describes the failure of a flight that ended with f, unless the text of f already does.
+// sharedFailure describes the failure of a flight that ended with f. If the text of f already does so, the result is
+// empty.
 func sharedFailure(f fault.Fault) refusal {
 	if f.Text() != fault.ProviderError.Text() {
 		return refusal{}

@@ -12,30 +12,30 @@ import (
 	"github.com/postern-ai/postern/core/policy"
 )
 
-// reject records an error in the request. The error is returned only after admission, so callers without a valid key
-// learn nothing about their request.
+// reject records an error in the request. The caller gets the error only after admission. Without a valid key, it
+// therefore learns nothing about its request.
 func (x *exchange) reject(f fault.Fault, details ...fault.Detail) {
 	x.s.rejected, x.s.bodyDone = f.Deferred(), true
 	x.noteDetails(details)
 	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferError, Data: x.errorBody(f, refusal{details: details})})
 }
 
-// rejectLargeBody rejects a body above the size limit.
 func (x *exchange) rejectLargeBody() {
 	x.reject(fault.BodyTooLarge, fault.Detail{
 		Field: "body", Message: "must be at most " + strconv.FormatUint(x.config.MaxBodyBytes, 10) + " bytes",
 	})
 }
 
-// noteUnknownModel records the name of a model that is unknown or not offered on this endpoint's API. The suggestions
-// in the error message need the key's record, which arrives separately.
+// noteUnknownModel records the name of a model that is unknown or not offered on this endpoint's API. The error
+// message suggests other models. For this, it needs the key's record, which arrives separately.
 func (x *exchange) noteUnknownModel(name string) {
 	x.s.request.model = name
 	x.s.rejected, x.s.bodyDone = fault.UnknownModel.Deferred(), true
 }
 
-// rejectModel rejects the requested model and suggests allowed models, unless the registry names a successor. If the
-// project has a policy that is not available, it suggests no models, because the policy may forbid them.
+// rejectModel rejects the requested model. If the registry names a successor, rejectModel names it. Otherwise, it
+// suggests allowed models. If the project's policy is not available, it suggests none, because the policy may forbid
+// them.
 func (x *exchange) rejectModel(f fault.Fault, p *doc.Policy) {
 	v := x.view(p)
 	name := x.s.request.model
@@ -58,13 +58,13 @@ func (x *exchange) rejectModel(f fault.Fault, p *doc.Policy) {
 
 const maxNearest = 5
 
-// forbidden completes a message about the requested name with the reason why the key must not use it.
+// forbidden completes a message about the requested name with the reason why the key cannot use it.
 func (x *exchange) forbidden(subject string) (message string, advised bool) {
 	reason, advised := policy.ForbiddenBecause(x.targets(), x.tier())
 	return subject + reason, advised
 }
 
-// alternatives returns the end of a message about a model that cannot be used. It suggests other models.
+// alternatives returns the end of a message about a model that cannot be used: a suggestion of other models.
 func (x *exchange) alternatives(v *policy.View) string {
 	known := v.Project != nil || x.s.policyVersion == 0
 	if name := x.s.request.model; known && !api.Hides(name) {
@@ -81,7 +81,6 @@ func hiddenModel(name string) string {
 	return "must be the name of a model or tier, got " + api.Quote(name)
 }
 
-// rejectionHeaders returns the headers that are stored with a rejection.
 func (x *exchange) rejectionHeaders(f fault.Fault) []abi.Header {
 	headers := x.helpLink(jsonHeaders(), f)
 	if f.Permanent() {
@@ -90,7 +89,6 @@ func (x *exchange) rejectionHeaders(f fault.Fault) []abi.Header {
 	return headers
 }
 
-// respondRejection returns the error that reject recorded.
 func (x *exchange) respondRejection() {
 	if x.s.admission.admitted && x.replayKey() != "" {
 		x.enter(phaseKeepError)
@@ -106,7 +104,7 @@ func (x *exchange) sendRejection() {
 	x.refused(f)
 }
 
-// finishRejection stores the recorded error for a replay and then returns it.
+// finishRejection stores the recorded error for a replay, and then returns it.
 func (x *exchange) finishRejection() {
 	f := x.s.rejected
 	settle := x.settlement(keymeter.Finish, "", f.Status())

@@ -11,15 +11,15 @@ import (
 // response is a completion that is ready for the caller.
 type response struct {
 	*answer
-	outcome keymeter.Outcome // the outcome to settle; Finish: the admission has already settled the request
+	outcome keymeter.Outcome // the outcome to settle; Finish: already settled with the admission
 	body    abi.Part         // the complete body, or the end of a stream
-	repeat  []byte           // the complete body, for replays under the Idempotency-Key; nil: too large
-	entry   []byte           // for the cache and the followers of the flight; nil: none
+	repeat  []byte           // the complete body, for replays under the Idempotency-Key; nil: too large to keep
+	entry   []byte           // for the cache and the flight's followers; nil: none
 	raw     bool             // entry is the provider's body in the caller's dialect; otherwise, it contains deltas
 }
 
-// served ends an exchange with a response, which is sent, settled, cached and logged. If the request has an
-// Idempotency-Key, the response is stored first and then sent by sendKept.
+// served ends an exchange with a response. The response is sent, settled, cached and logged. If the request has an
+// Idempotency-Key, the response is stored first, and sendKept sends it.
 func (x *exchange) served(r *response) {
 	s := &x.s
 	settle := x.settlement(r.outcome, r.model, x.servedStatus())
@@ -38,18 +38,17 @@ func (x *exchange) served(r *response) {
 	x.conclude()
 }
 
-// reply ends an exchange whose endpoint calls no provider, or whose response is a replay.
+// reply ends an exchange whose endpoint calls no provider. It also ends an exchange whose response is a replay.
 func (x *exchange) reply(status uint64, headers []abi.Header, body abi.Part) {
 	x.respond(status, headers, []abi.Part{body})
 	x.log(status, "")
 	x.end()
 }
 
-// respondJSON does the same as reply, with a JSON body.
 func (x *exchange) respondJSON(body []byte) { x.reply(200, jsonHeaders(), abi.Part{Data: body}) }
 
-// file stores a provider's response in the cache and ends the flight with it. A response that came from the cache is
-// at most added to KV.
+// file stores a provider's response in the cache and ends the flight with it. If the response came from the cache,
+// file at most adds it to KV.
 func (x *exchange) file(r *response) {
 	if r.cached {
 		x.promote()
@@ -58,7 +57,7 @@ func (x *exchange) file(r *response) {
 	if r.entry != nil {
 		x.store(r.answer, r.raw, r.entry)
 	}
-	if r.entry != nil || x.s.flight.began { // followers get a response even if it is too large to store
+	if r.entry != nil || x.s.flight.began { // followers also get a response that is too large to store
 		x.landAnswer(r.answer, r.raw, r.entry)
 	}
 }
@@ -93,7 +92,7 @@ func (x *exchange) keepBody(body abi.Part) uint64 {
 	return bufferAnswer
 }
 
-// conclude logs a response and ends the exchange. If the mock streams, the exchange ends later, after the last piece.
+// conclude logs a response and ends the exchange. If the mock streams, the exchange ends after the last piece.
 func (x *exchange) conclude() {
 	code := ""
 	status := x.servedStatus()
@@ -109,8 +108,8 @@ func (x *exchange) conclude() {
 	x.end()
 }
 
-// servedStatus returns the status of a complete response for the log. It is not 200 if the caller disconnected and
-// the stream continued for its followers.
+// servedStatus returns the status of a complete response for the log. If the caller disconnected and the stream
+// continued for its followers, the status is not 200.
 func (x *exchange) servedStatus() uint64 {
 	if x.s.stream.forOthers {
 		return fault.ClientClosed.Status()
@@ -119,7 +118,7 @@ func (x *exchange) servedStatus() uint64 {
 }
 
 // sendStreamEnd sends the end of a complete stream. If the caller disconnected before the head of the stream was
-// sent, it sends an error response instead, because every exchange must respond once.
+// sent, sendStreamEnd sends an error response: every exchange must respond once.
 func (x *exchange) sendStreamEnd(end abi.Part) {
 	st := &x.s.stream
 	if st.forOthers && !st.opened {
@@ -131,8 +130,8 @@ func (x *exchange) sendStreamEnd(end abi.Part) {
 	x.do(abi.Action{Kind: abi.ActionClose})
 }
 
-// openMockStream sends the head of the mock's stream, unless it was already sent with a keep-alive comment while an
-// earlier target was silent.
+// openMockStream sends the head of the mock's stream. If an earlier target was silent, a keep-alive comment may have
+// opened the stream. openMockStream then does nothing.
 func (x *exchange) openMockStream(a *answer) {
 	s := &x.s
 	if s.stream.opened {
@@ -144,7 +143,7 @@ func (x *exchange) openMockStream(a *answer) {
 	x.do(abi.Action{Kind: abi.ActionOpen, Code: 200, Headers: x.allHeaders(x.answerHeaders(a)), Data: trapEvent})
 }
 
-// sendMockPiece sends the next piece and starts the pause after it.
+// sendMockPiece sends the next piece. The pause after it then begins.
 func (x *exchange) sendMockPiece() {
 	p := &x.s.pieces
 	for pause := x.config.Routing.MockPauseMs; p.next < p.count; {

@@ -7,11 +7,11 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// classifying reports whether a classifier is running that has not responded yet.
+// classifying reports whether a classifier has been called and has not responded yet.
 func (x *exchange) classifying() bool { return x.pending(idClassifyText) || x.pending(idClassify) }
 
 // holdSettle holds the settlement until a running classifier has responded, because the settlement includes the
-// classifier's cost. It returns false if no classifier is running.
+// classifier's cost. If no classifier is running, holdSettle returns false.
 func (x *exchange) holdSettle(settle *keymeter.Settle) bool {
 	c := &x.s.govern.classification
 	if !x.classifying() {
@@ -44,7 +44,8 @@ func (x *exchange) settle(settle *keymeter.Settle) {
 	x.sendSettle(settle)
 }
 
-// sendSettle stores the settlement with the lease that admitted the request, or sends it to the meter.
+// sendSettle stores the settlement with the lease that admitted the request. If no lease did, it sends the settlement
+// to the meter.
 func (x *exchange) sendSettle(settle *keymeter.Settle) {
 	if !x.settleLeased(settle) {
 		x.call(0, abi.ClassKeyMeter, x.s.keyHash, settle.Encode())

@@ -13,10 +13,10 @@ import (
 	"github.com/postern-ai/postern/core/route"
 )
 
-// Numbers of the buffers that the host keeps. They hold data that is too large for the state.
+// Numbers of the host's buffers. Buffers hold data that is too large for the state.
 const (
 	bufferBody       = 1   // the request body
-	bufferMembers    = 2   // the body's re-encoded fields: the part of the upstream body that is the same for all targets with the caller's dialect
+	bufferMembers    = 2   // the body's re-encoded fields, which are the same for all targets with the caller's dialect
 	bufferAnswer     = 3   // a cached response that waits for the admission, or another response that waits to be stored
 	bufferError      = 4   // an error body that waits for the admission
 	bufferUpstream   = 5   // the provider's response
@@ -26,14 +26,14 @@ const (
 	bufferClassify   = 10  // the text for the project's classifier
 	bufferClassified = 11  // the classifier's response
 	bufferSettle     = 12  // the settlement that waits for the classifier
-	bufferEntry      = 13  // a cached response that will also be stored in KV
+	bufferEntry      = 13  // a cached response that KV will also store
 	bufferFlight     = 14  // the first bytes of a flight, which wait for the admission
 	bufferWithheld   = 15  // events of a stream that wait for a larger reservation
 	bufferPieces     = 16  // the pieces of a mock's stream, numbered from here
 	bufferSealed     = 128 // the project's encrypted provider key for each target, numbered from here
 )
 
-// state contains everything that an exchange remembers between steps. It takes at most 8 KiB, plus one unfinished
+// state contains everything that an exchange remembers between steps. Its size is at most 8 KiB, plus one unfinished
 // stream event.
 type state struct {
 	phase       phase
@@ -51,18 +51,18 @@ type state struct {
 	variable  string // value of the {variable} in the endpoint's path
 
 	disconnected bool // the client has closed the connection
-	responded    bool // the caller has received the response, or at least its head
+	responded    bool // the caller has received at least the head of the response
 
 	haveRecord bool
 	record     doc.Record
 	encoded    []byte // the record as it was received
 
 	bodyDone           bool
-	rejected           fault.Fault // the fault to return once the request is admitted; its body is in bufferError
+	rejected           fault.Fault // the fault to return after the admission; its body is in bufferError
 	cacheControl       cacheControl
 	invalidIdempotency uint64 // length of the caller's malformed Idempotency-Key; 0: valid or absent
 	idempotency        string // hash of the caller's Idempotency-Key
-	rerun              bool   // the request may run even if the outcome of the previous request with this key is unknown
+	rerun              bool   // the request may run although the outcome of the previous request with this key is unknown
 	kept               uint64 // the buffer with the response that is being stored; 0: none
 	bodyHash           string
 	request            request
@@ -76,17 +76,17 @@ type state struct {
 	admission admission
 	leased    leased
 
-	order            []byte       // the route's targets as indexes into targets(), in the order in which they are tried
+	order            []byte       // the route's targets in the order of the attempts, as indexes into targets()
 	orderIndex       uint64       // the current target's index in order
 	retries          uint64       // of the current target
 	attempts         uint64       // fetches in total
 	lastTarget       uint64       // 1 + the index of the last target called; 0: none
-	dispatchMs       uint64       // when the first attempt started
+	dispatchMs       uint64       // start of the first attempt
 	jsonRetried      bool         // the request was repeated because the response was not the requested JSON
 	passed           []abi.Header // the caller's headers for providers, without unknown beta values
 	droppedHeaders   string       // headers that no provider gets, comma-separated: names, or anthropic-beta:VALUE for a single beta
 	codex            bool         // the caller is Codex, according to its originator header
-	lossy            bool         // no target gets all provider tools and parts, so targets that do not get them are acceptable
+	lossy            bool         // no target gets all provider tools and parts, so a target that does not get them will do
 	skipped          bool         // a target before the chosen one was skipped because of its open circuit
 	strict           bool         // no part of the request may be dropped (x-postern-strict)
 	providerKey      string       // the project's provider key, decrypted for the next fetch
@@ -106,7 +106,6 @@ type state struct {
 	times            times
 }
 
-// request contains the parts of the parsed body that later steps need.
 type request struct {
 	bill.Order
 	model        string // a tier or a model name in the catalog
@@ -116,13 +115,13 @@ type request struct {
 	base64       bool   // embeddings are returned as base64
 	vectors      uint64 // the number of embeddings that the response must have
 	params       chat.Params
-	defaulted    chat.Params  // params that the gateway added and the caller did not set
+	defaulted    chat.Params  // parameters that the gateway added because the caller did not set them
 	question     chat.Params  // see chat.Request.Question
 	foreign      fault.Detail // see api.Parser.Foreign
 	own          fault.Detail // see api.Parser.Own
 	aliases      chat.Aliases // the functions that replace the request's tools
 	unknown      string       // names of fields that are not forwarded
-	schema       string       // the JSON Schema that the text must match, which is a native request's responseSchema
+	schema       string       // the JSON Schema that the text must match: a native request's responseSchema
 }
 
 type cacheControl struct {
@@ -134,7 +133,7 @@ type cacheControl struct {
 type hit struct {
 	found           bool
 	provider, model string
-	promoteMs       uint64 // how long KV will also keep the response; 0: it will not be stored there
+	promoteMs       uint64 // how long KV will also keep the response; 0: KV will not store it
 }
 
 // admission is the state of the admission by the key's meter. Amounts are in picodollars.
@@ -150,22 +149,22 @@ type admission struct {
 	windows   []keymeter.Window
 }
 
-// pieces is the progress of a mock's stream. It contains the next buffer to send and the number of buffers.
+// pieces is the progress of a mock's stream: the next buffer to send and the number of buffers.
 type pieces struct{ next, count uint64 }
 
-// times contains the times for the server-timing header in milliseconds. There is a start and a total for each part.
+// times contains the times for the server-timing header, in milliseconds. Each part has a start and a total.
 type times struct{ admitStart, admit, upstreamStart, upstream uint64 }
 
 // exchange is the data of one step: its input, the decoded state and the output.
 type exchange struct {
 	config      *config.Config
-	proceeds    bool     // the handler is done, and proceed continues the request with the available data
+	proceeds    bool     // the handler is done; proceed continues the request with what has arrived
 	mayEnter    phaseSet // the phases that this step's handler may enter
 	now         uint64
 	event       *abi.Event
 	s           state
 	endpoint    *endpoint  // the row of s.endpoint
-	rows        []endpoint // the endpoint table, which functions in the table cannot refer to directly
+	rows        []endpoint // the endpoint table; functions in the table cannot refer to it directly
 	circuits    route.Circuits
 	out         abi.StepOutput
 	waiting     uint64          // StepInput.Waiting

@@ -15,7 +15,6 @@ import (
 	"github.com/postern-ai/postern/core/sse"
 )
 
-// onStreamHead handles the head of a stream. The head of the caller's response is sent with the first output.
 func (x *exchange) onStreamHead() {
 	s := &x.s
 	f := x.wire()
@@ -38,8 +37,8 @@ func (x *exchange) onStreamHead() {
 	x.watchBudget() // earlier attempts may have used up the reservation
 }
 
-// onTick sends a keep-alive comment if nothing was sent since the last tick. It breaks the stream if the shared time
-// limit has passed before the first content.
+// onTick sends a keep-alive comment if nothing was sent since the last tick. If the shared time limit has passed
+// before the first content, onTick breaks the stream.
 func (x *exchange) onTick() {
 	st := &x.s.stream
 	if x.deserted() {
@@ -58,24 +57,23 @@ func (x *exchange) onTick() {
 	x.awaitBudget()
 }
 
-// onChunk handles the next bytes of the stream. They are charged even if no caller is left to receive them.
+// onChunk handles the next bytes of the stream. They are charged even if no caller is left.
 func (x *exchange) onChunk() {
 	if x.streamChunk(x.event.Data, false); x.s.phase == phaseStream {
 		x.deserted()
 	}
 }
 
-// onStreamEnd handles the end of the provider's response body.
 func (x *exchange) onStreamEnd() { x.streamChunk(nil, true) }
 
-// streamChunk processes the next bytes of a stream. final marks the end of the body.
+// streamChunk processes the next bytes of a stream. If final is set, the body has ended.
 func (x *exchange) streamChunk(data []byte, final bool) {
 	events, ok := x.splitEvents(data, final)
 	x.streamEvents(events, ok, final)
 }
 
-// streamEvents processes the next events of a stream, one by one. ok is false if the data that follows these events
-// is malformed. final marks the end of the body.
+// streamEvents processes the next events of a stream, one by one. If the data after these events is malformed, ok is
+// false. If final is set, the body has ended.
 func (x *exchange) streamEvents(events []sse.Event, ok, final bool) {
 	st := &x.s.stream
 	out := st.held
@@ -109,8 +107,8 @@ func (x *exchange) streamEvents(events []sse.Event, ok, final bool) {
 	}
 }
 
-// deliver sends the output of events and stores their deltas. complete means that the events include the stream's
-// last one. It returns false if the stream is blocked.
+// deliver sends the output of events and stores their deltas. If complete is set, the last event is the stream's
+// last. If the stream is blocked, deliver returns false.
 func (x *exchange) deliver(out, deltas []byte, complete bool) bool {
 	if x.s.govern.live.Blocked() {
 		x.blockStream(out)
@@ -122,7 +120,7 @@ func (x *exchange) deliver(out, deltas []byte, complete bool) bool {
 	return true
 }
 
-// afterEvents ends the stream if its last event was processed or it is malformed.
+// afterEvents ends the stream if its last event has been processed or if it is malformed.
 func (x *exchange) afterEvents(ok, final bool) {
 	st := &x.s.stream
 	switch {
@@ -137,7 +135,7 @@ func (x *exchange) afterEvents(ok, final bool) {
 	}
 }
 
-// breakChunk ends a stream at an event that cannot be sent. out and deltas come from the events before it.
+// breakChunk ends a stream at an event that cannot be sent. out and deltas are those of the events before it.
 func (x *exchange) breakChunk(out, deltas []byte, result eventResult) {
 	switch {
 	case !x.deliver(out, deltas, false):
@@ -171,7 +169,6 @@ func (x *exchange) splitEvents(data []byte, final bool) (events []sse.Event, ok 
 
 var endMark = "[DONE]"
 
-// streamEvent processes one event and appends the output for the caller to out.
 func (x *exchange) streamEvent(out []byte, e *sse.Event, collected *abi.Writer) ([]byte, eventResult) {
 	st := &x.s.stream
 	if string(e.Data) == endMark {
@@ -206,7 +203,7 @@ func (x *exchange) streamEvent(out []byte, e *sse.Event, collected *abi.Writer) 
 	return x.eventOutput(out, e, deltas, usageOnly, collected)
 }
 
-// eventOutput appends an event's output. usageOnly means that the event only reports usage.
+// eventOutput appends an event's output. If usageOnly is set, the event only reports usage.
 func (x *exchange) eventOutput(out []byte, e *sse.Event, deltas []chat.Delta, usageOnly bool, collected *abi.Writer) ([]byte, eventResult) {
 	st := &x.s.stream
 	hidden := usageOnly && x.s.dialect == chat.OpenAI && !x.s.request.includeUsage
@@ -223,15 +220,14 @@ func (x *exchange) eventOutput(out []byte, e *sse.Event, deltas []chat.Delta, us
 	return out, eventOK
 }
 
-// onOpeningTick handles a tick for a stream that has no head yet. It cuts the stream if its last follower has gone.
+// onOpeningTick handles a tick for a stream that has no head yet. If the last follower has gone, it cuts the stream.
 func (x *exchange) onOpeningTick() {
 	if !x.deserted() {
 		x.startTicking()
 	}
 }
 
-// onWithheld processes the withheld events. The fetch then continues, even if only to discard the data after the end
-// mark.
+// onWithheld processes the withheld events. Then the fetch continues, if only to discard the data after the end mark.
 func (x *exchange) onWithheld() {
 	st := &x.s.stream
 	var events []sse.Event

@@ -8,7 +8,7 @@ import (
 	"github.com/postern-ai/postern/core/keymeter"
 )
 
-// endStream ends a complete stream. Any further output from the provider is discarded.
+// endStream ends a complete stream. Later output of the provider is discarded.
 func (x *exchange) endStream() {
 	st := &x.s.stream
 	x.cancelBackground()
@@ -22,7 +22,6 @@ func (x *exchange) endStream() {
 	x.completeStream(nil)
 }
 
-// stopStream cancels all outstanding actions of a stream.
 func (x *exchange) stopStream() {
 	x.cancel(idFetch)
 	x.cancelBackground()
@@ -38,7 +37,8 @@ func (x *exchange) cancelBackground() {
 	x.cancelWithin(idExtendFlush, idLevelGrant)
 }
 
-// chargeStream charges a stream based on the provider's usage or on the estimated size of the output so far.
+// chargeStream charges a stream. The charge is based on the provider's usage or on the estimated size of the output
+// so far.
 func (x *exchange) chargeStream(complete bool) {
 	st := &x.s.stream
 	u := x.billableUsage(st.usage, st.tokens(), complete)
@@ -48,7 +48,7 @@ func (x *exchange) chargeStream(complete bool) {
 // finishStream ends a stream whose deltas were collected.
 func (x *exchange) finishStream() { x.completeStream(x.event.Data) }
 
-// collected returns the complete response of a stream, or nil if its deltas were not collected.
+// collected returns the complete response of a stream. If the stream's deltas were not collected, it returns nil.
 func (x *exchange) collected(encoded []byte) *chat.Response {
 	deltas, err := chat.ReadDeltas(encoded)
 	if len(encoded) == 0 || err != nil {
@@ -56,7 +56,7 @@ func (x *exchange) collected(encoded []byte) *chat.Response {
 	}
 	r := chat.Fold(deltas)
 	x.checkStreamSchema(&r)
-	x.restoreResponse(&r) // only in the copy for the caller, because the cache needs the placeholders in the collected deltas
+	x.restoreResponse(&r) // only in the caller's copy: the cache needs the placeholders in the collected deltas
 	return &r
 }
 
@@ -95,7 +95,7 @@ func (x *exchange) breakStream(f fault.Fault) {
 		x.failCircuit()
 	}
 	if f != fault.ProviderError || s.stream.hasContent {
-		x.chargeStream(false) // a provider's error event before any content is free, like an error response
+		x.chargeStream(false) // a provider's error event before any content is free
 	}
 	if f == fault.ShuttingDown {
 		x.refuseShuttingDown()
@@ -107,13 +107,14 @@ func (x *exchange) breakStream(f fault.Fault) {
 		return
 	}
 	if s.stream.deltaBytes > 0 {
-		x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferDeltas}) // the next attempt starts with an empty buffer
+		x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferDeltas}) // the next attempt needs an empty buffer
 	}
 	s.stream = stream{opened: s.stream.opened}
 	x.next(f, r)
 }
 
-// streamFailure describes the failure of a provider's stream that ends with f, unless the text of f already does.
+// streamFailure describes the failure of a provider's stream that ended with f. If the text of f already does so, the
+// result is empty.
 func (x *exchange) streamFailure(f fault.Fault) refusal {
 	switch f {
 	case fault.ProviderError:
@@ -124,7 +125,7 @@ func (x *exchange) streamFailure(f fault.Fault) refusal {
 	return refusal{}
 }
 
-// abandonStream cuts a stream because the client has disconnected, and settles the output seen so far.
+// abandonStream cuts a stream because the client has disconnected. The output so far is settled.
 func (x *exchange) abandonStream() {
 	x.s.disconnected = true
 	x.stopStream()
@@ -142,8 +143,8 @@ func (x *exchange) cutStream(f fault.Fault, r refusal) {
 	x.refuse(f, r)
 }
 
-// leaveStream handles the disconnect of a stream's caller. It cuts the stream unless other exchanges follow it. While
-// they do, every tick checks whether any followers are left.
+// leaveStream handles the disconnect of a stream's caller. If no other exchange follows the stream, leaveStream cuts
+// it. If any do, every tick checks whether followers are left.
 func (x *exchange) leaveStream() {
 	if !x.heldUp() {
 		x.abandonStream()
@@ -155,8 +156,8 @@ func (x *exchange) leaveStream() {
 	}
 }
 
-// deserted cuts a stream that continued only for its followers if the last follower has gone. It returns false for
-// any other stream.
+// deserted cuts a stream that continued only for its followers, if the last follower has gone. For any other stream,
+// it returns false.
 func (x *exchange) deserted() bool {
 	if !x.s.stream.forOthers || x.heldUp() {
 		return false
@@ -165,8 +166,8 @@ func (x *exchange) deserted() bool {
 	return true
 }
 
-// completeStream sends the end of a complete stream, including the usage. encoded contains the collected deltas, or
-// is nil.
+// completeStream sends the end of a complete stream, including the usage. encoded contains the collected deltas. If
+// there are none, encoded is nil.
 func (x *exchange) completeStream(encoded []byte) {
 	whole := x.collected(encoded)
 	if bad := x.streamMisfit(whole); bad != "" {

@@ -9,9 +9,9 @@ import (
 
 var keepAlive = []byte(": keep-alive\n\n")
 
-// tickMs is the interval between ticks. A tick sends a comment if nothing was sent since the last tick, so a silence
-// lasts less than two ticks. A host notices a disconnect only when it writes, and an abandoned upstream request must
-// be cut within a second.
+// tickMs is the interval between ticks, in milliseconds. If nothing was sent since the last tick, a tick sends a
+// comment. A silence therefore lasts less than two ticks. A host notices a disconnect only when it writes, and an
+// abandoned upstream request must be cut within a second.
 const tickMs = 400
 
 func (x *exchange) startTicking() {
@@ -38,7 +38,6 @@ func (x *exchange) openStream() {
 	x.do(abi.Action{Kind: abi.ActionOpen, Code: 200, Headers: x.allHeaders(x.answerHeaders(&a)), Data: trapEvent})
 }
 
-// encodeDeltas appends deltas to out in the caller's dialect.
 func (x *exchange) encodeDeltas(out []byte, deltas []chat.Delta) []byte {
 	family, m := x.family(), x.streamMeta()
 	for i := range deltas {
@@ -57,7 +56,6 @@ func (x *exchange) collect(collected *abi.Writer, deltas []chat.Delta) {
 	}
 }
 
-// noteDelta updates the stream's state from one delta.
 func (x *exchange) noteDelta(d *chat.Delta) {
 	st := &x.s.stream
 	switch {
@@ -83,8 +81,8 @@ func (x *exchange) noteDelta(d *chat.Delta) {
 	}
 }
 
-// collectsDeltas reports whether the deltas are collected. They are needed for the cache, for a replay, for a JSON
-// Schema, or because the caller's family ends a stream with the complete response.
+// collectsDeltas reports whether the deltas are collected. The cache, replays and JSON Schemas need them. So does a
+// family whose streams end with the complete response.
 func (x *exchange) collectsDeltas() bool {
 	s := &x.s
 	return (x.cacheable() || s.idempotency != "" || s.govern.schema || s.request.schema != "" || x.family().NeedsWhole && !s.stream.passThrough) &&
@@ -98,7 +96,6 @@ func (x *exchange) appendDeltas(deltas []byte) {
 	}
 }
 
-// appendEvent appends an event in its original form.
 func appendEvent(out []byte, e *sse.Event) []byte {
 	if e.Name != "" {
 		out = append(append(append(out, "event: "...), e.Name...), '\n')
@@ -113,8 +110,8 @@ func appendEvent(out []byte, e *sse.Event) []byte {
 	return append(append(append(out, "data: "...), rest...), "\n\n"...)
 }
 
-// sendOrHold sends the output. Before the first content, it holds the output back, because a fallback to another
-// target is still possible.
+// sendOrHold sends the output. Before the first content, it keeps the output, because a fallback to another target is
+// still possible.
 func (x *exchange) sendOrHold(out []byte) {
 	st := &x.s.stream
 	if len(out) == 0 {
@@ -132,10 +129,9 @@ func (x *exchange) sendOrHold(out []byte) {
 	x.do(abi.Action{Kind: abi.ActionSend, Body: []abi.Part{{Data: out}}})
 }
 
-// maxHeldBytes is the size limit for output held back before the first content.
+// maxHeldBytes is the maximum size in bytes of output that is kept until the first content.
 const maxHeldBytes = 2048
 
-// eventResult is the result of processing one event of a stream.
 type eventResult uint8
 
 const (

@@ -13,7 +13,7 @@ import (
 	"github.com/postern-ai/postern/core/policy"
 )
 
-// orderTargets returns the indexes of the targets in the order in which to try them, which depends on the route's
+// orderTargets returns the indexes of the targets in the order of the attempts. The order depends on the route's
 // strategy.
 func (x *exchange) orderTargets() []byte {
 	s := &x.s
@@ -33,8 +33,8 @@ func (x *exchange) orderTargets() []byte {
 }
 
 // chooseTarget advances to a target that is usable, supports the request and has a closed circuit. If all remaining
-// suitable targets have open circuits, it takes the first of them. Targets that would not get a provider tool or a
-// part of the content come after all targets that would. It returns false if no target is suitable.
+// suitable targets have open circuits, it takes the first of them. Targets that get all provider tools and content
+// come before targets that do not. If no target is suitable, it returns false.
 func (x *exchange) chooseTarget() bool {
 	if x.chooseFitting() {
 		return true
@@ -46,7 +46,7 @@ func (x *exchange) chooseTarget() bool {
 	return x.chooseFitting()
 }
 
-// sparable lists the tools and content parts that may be left out only if no target supports all of them.
+// sparable lists the tools and content parts that are left out only if no target supports all of them.
 const sparable = chat.Content | chat.ParamOwnTools
 
 func (x *exchange) chooseFitting() bool {
@@ -67,12 +67,10 @@ func (x *exchange) chooseFitting() bool {
 	return firstOpen < len(s.order)
 }
 
-// circuitOpen reports whether the current target's circuit is open.
 func (x *exchange) circuitOpen() bool {
 	return x.circuits.Open(x.model().Name, x.usesOwnProviderKey(), x.now)
 }
 
-// supportedParams returns the parameters that the current target supports.
 func (x *exchange) supportedParams() chat.Params {
 	model := x.model()
 	f, ok := x.endpoint.calls.family(model.Provider.Wire)
@@ -88,26 +86,25 @@ func (x *exchange) supportedParams() chat.Params {
 }
 
 // keepsBody reports whether the current target gets the fields of the caller's body, except unsupported parameters.
-// Some parts of a Responses request, and provider tools, exist only in their original form.
+// Provider tools, and some parts of a Responses request, exist only in their original form.
 func (x *exchange) keepsBody() bool {
 	missing := x.unsupportedParams()
 	return x.isNative(x.model()) && api.Filters(x.wire().Dialect, missing) &&
 		(x.s.dialect == chat.Responses || x.s.request.params&(chat.ParamForeign|chat.ParamOwnTools) != 0)
 }
 
-// unsupportedParams returns the request's parameters that the current target does not support.
 func (x *exchange) unsupportedParams() chat.Params { return x.s.request.params &^ x.supportedParams() }
 
 // fits reports whether the current target may get the request. The target's model must be offered on the endpoint's
 // API, and the target must support the necessary parameters. In strict mode, the target must support all parameters
-// that the caller set. Without strict mode, other unsupported parameters are dropped.
+// that the caller set. Otherwise, unsupported parameters are dropped unless they are necessary.
 func (x *exchange) fits() bool {
 	if x.model().APIs&x.endpoint.api == 0 || !x.hasNative() {
 		return false
 	}
 	missing := x.unsupportedParams()
 	if x.s.request.params&sparable != 0 && (missing&sparable != 0) != x.s.lossy {
-		return false // targets that get them come first, and the others come after all of those
+		return false // targets that get them come first
 	}
 	return missing&x.necessary(missing) == 0 && !(x.s.strict && missing&^x.s.request.defaulted != 0)
 }
@@ -121,8 +118,8 @@ func (x *exchange) necessary(missing chat.Params) chat.Params {
 	return chat.ParamTools
 }
 
-// hasNative reports whether the current target's provider serves the endpoint. It also returns true if the provider
-// does not need to.
+// hasNative reports whether the current target's provider serves the endpoint. If the provider need not serve it,
+// hasNative returns true.
 func (x *exchange) hasNative() bool {
 	p, native := x.model().Provider, x.endpoint.calls.native
 	if native == "" || p.Wire == mockProvider {
@@ -132,8 +129,8 @@ func (x *exchange) hasNative() bool {
 	return ok && p.Serves(native)
 }
 
-// unseal starts decrypting the project's provider key for the current target. It returns false if there is no such
-// key, or if it has already been decrypted.
+// unseal starts decrypting the project's provider key for the current target. If there is no such key, or if it has
+// been decrypted, unseal returns false.
 func (x *exchange) unseal() bool {
 	id := x.current().MasterKeyID
 	if id == "" || x.s.providerKey != "" {
@@ -146,7 +143,7 @@ func (x *exchange) unseal() bool {
 	return true
 }
 
-// keepProviderKey stores the decrypted key for the next fetch. It returns false if decryption failed.
+// keepProviderKey stores the decrypted key for the next fetch. If decryption failed, it returns false.
 func (x *exchange) keepProviderKey() bool {
 	if x.event.Code != abi.OutcomeOK || len(x.event.Data) == 0 {
 		return false
@@ -166,7 +163,7 @@ func (x *exchange) withOwnProviderKey(m *config.Model) *config.Model {
 	return &owned
 }
 
-// orUnpriced returns the given details or, if details is empty, details about missing prices.
+// orUnpriced returns the given details. If there are none, it returns details about missing prices.
 func (x *exchange) orUnpriced(details []fault.Detail) []fault.Detail {
 	if len(details) == 0 {
 		return x.quote().Unpriced(x.model())
@@ -174,7 +171,6 @@ func (x *exchange) orUnpriced(details []fault.Detail) []fault.Detail {
 	return details
 }
 
-// refuseUnsupported refuses the request and names the parameters that the current target does not support.
 func (x *exchange) refuseUnsupported() {
 	missing := x.unsupportedParams()
 	if !x.s.strict {
@@ -202,13 +198,13 @@ func (x *exchange) refuseUnsupported() {
 }
 
 // droppedParams returns the names of the parameters that the current target does not support. Provider tools and
-// foreign parts are not included, because they are named individually.
+// foreign parts are named individually, so they are not included.
 func (x *exchange) droppedParams(missing chat.Params) string {
 	return string((missing &^ x.s.request.defaulted &^ chat.ParamOwnTools &^ chat.ParamForeign).AppendNames(nil))
 }
 
-// unsupportedDetails returns details about the parameters in p, which the current target does not support. It leaves
-// out parameters that the caller did not set.
+// unsupportedDetails returns details about the parameters in p, which the current target does not support. Parameters
+// that the caller did not set are left out.
 func (x *exchange) unsupportedDetails(p chat.Params) (details []fault.Detail) {
 	for name := range strings.SplitSeq(x.droppedParams(p), ",") {
 		if name != "" {
@@ -218,7 +214,6 @@ func (x *exchange) unsupportedDetails(p chat.Params) (details []fault.Detail) {
 	return details
 }
 
-// unsupported returns the detail for a field that the current target does not support.
 func (x *exchange) unsupported(field string) fault.Detail {
 	return fault.Detail{Field: field, Message: "is not supported by " + x.model().Name + "; omit it or use another model"}
 }
@@ -240,8 +235,8 @@ func unready(t *policy.Target) string {
 }
 
 // refuseUnready refuses the request and explains why no target is suitable. Either no target has credentials, or none
-// supports the request. It sends no Retry-After, because only the operator can add credentials, and that takes longer
-// than a client's retries.
+// supports the request. It sends no Retry-After: only the operator can add credentials, and a client's retries end
+// before that.
 func (x *exchange) refuseUnready() {
 	for i := range x.s.order {
 		x.s.orderIndex = uint64(i)
@@ -260,7 +255,7 @@ func (x *exchange) refuseUnready() {
 	x.refuse(fault.NoProvider, refusal{noRetry: true, details: details})
 }
 
-// directRequest returns the values that the gateway adds to a caller's body when it forwards the body's fields.
+// directRequest returns the values that the gateway sets when it forwards the fields of a caller's body.
 func (x *exchange) directRequest(dialect chat.Dialect) chat.Request {
 	q := &x.s.request
 	return chat.Request{
@@ -268,10 +263,9 @@ func (x *exchange) directRequest(dialect chat.Dialect) chat.Request {
 	}
 }
 
-// serviceTier returns the tier to send to a model; see bill.Order.ServiceTier.
 func (x *exchange) serviceTier(m *config.Model) string { return x.s.request.ServiceTier(m) }
 
-// effectiveMaxTokens returns the max tokens sent to the target, which either the caller set or the gateway imposes.
+// effectiveMaxTokens returns the max tokens sent to the target. The caller set them, or the gateway imposed them.
 func (x *exchange) effectiveMaxTokens() uint64 {
 	return max(x.s.request.MaxTokens, x.s.imposedMaxTokens)
 }

@@ -11,9 +11,8 @@ import (
 	"github.com/postern-ai/postern/core/provider/mock"
 )
 
-// parseTexts parses the body of a legacy completion. All of its fields are forwarded, so no parameter is dropped. A
-// response with log probabilities is not cached, because the cache's format cannot represent this API's log
-// probabilities.
+// parseTexts parses the body of a legacy completion. All of its fields are forwarded, so no parameter is dropped. The
+// cache's format cannot represent this API's log probabilities, so a response that has any is not cached.
 func (x *exchange) parseTexts(p *api.Parser, root gjson.Result) {
 	x.parseCompletion(p, root)
 	x.s.request.params = 0
@@ -22,7 +21,7 @@ func (x *exchange) parseTexts(p *api.Parser, root gjson.Result) {
 	}
 }
 
-// mockTexts responds to each prompt of a legacy completion as if it were a message.
+// mockTexts responds to each prompt of a legacy completion as to a message.
 func (x *exchange) mockTexts(body []byte) {
 	request := x.reparse(body, false)
 	n, echo := legacy.Repeats(gjson.ParseBytes(body))

@@ -7,12 +7,13 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// levels is the part of a budgetRequest for a key with budgets above its project. core/budget describes the protocol:
-// the first time, the request asks all Ledgers that lack budget at once. From then on it is ordered, and asks one.
+// levels is the part of a budgetRequest for a key with budgets above its project. core/budget describes the protocol.
+// The first time, the request asks all Ledgers that lack budget. From then on it is ordered, and asks one Ledger at a
+// time.
 type levels struct {
 	ordered bool
-	ledger  string                // the Ledger to which need belongs; empty: the project's
-	asked   []keymeter.ShortLevel // of the first time, in the order of the calls
+	ledger  string                // the Ledger to which need belongs; empty: the project's Ledger
+	asked   []keymeter.ShortLevel // the levels asked the first time, in the order of the calls
 	grants  []keymeter.LevelGrant // for the next admit or extend
 }
 
@@ -41,7 +42,6 @@ func (b *budgetRequest) beginLevel(reply *keymeter.AdmitReply, s *keymeter.Short
 	b.ledger = s.Ledger
 }
 
-// ledgerOf returns the name of a level's Ledger.
 func (x *exchange) ledgerOf(level string) string {
 	if level == "" {
 		return x.s.record.ProjectID
@@ -52,7 +52,7 @@ func (x *exchange) ledgerOf(level string) string {
 // inTree reports whether the key has budgets above its project.
 func (x *exchange) inTree() bool { return len(x.s.record.Chain) > 0 }
 
-// asksOnlyToLend reports whether the slices cover the request, but not a lease.
+// asksOnlyToLend reports whether the slices cover the request but not a lease.
 func (b *budgetRequest) asksOnlyToLend() bool {
 	for i := range b.asked {
 		if b.asked[i].NeedPico > 0 {
@@ -79,7 +79,7 @@ func (x *exchange) releaseHold() {
 	x.call(0, abi.ClassKeyMeter, x.s.keyHash, command.Encode())
 }
 
-// node returns the budget above the project that a level belongs to, or nil for the project's.
+// node returns the budget above the project that a level belongs to. For the project's own budget, it returns nil.
 func (x *exchange) node(level string) *doc.Node {
 	for i := range x.s.record.Chain {
 		if n := &x.s.record.Chain[i]; n.ID == level {

@@ -35,7 +35,7 @@ func (x *exchange) periodDays() (first, end uint64) {
 	return q.Days(calendar.Day(x.s.startMs))
 }
 
-// report queries the Ledger. The Ledger first replies with the meters that may have unreported usage and must be
+// report queries the Ledger. The Ledger may first reply with meters that may have unreported usage and must be
 // flushed.
 func (x *exchange) report(waited, final bool) {
 	first, end := x.periodDays()
@@ -45,11 +45,10 @@ func (x *exchange) report(waited, final bool) {
 	x.call(idReport, abi.ClassLedger, x.s.record.ProjectID, q.Encode())
 }
 
-// retryReport queries the Ledger again after a pause.
 func (x *exchange) retryReport() { x.report(true, false) }
 
-// onReport handles the Ledger's reply. It responds with the usage, or first waits or flushes meters if the Ledger
-// asks for it.
+// onReport handles the Ledger's reply. If the Ledger asks for it, onReport waits or flushes meters. Otherwise, it
+// responds with the usage.
 func (x *exchange) onReport() {
 	var reply ledger.ReportReply
 	var err error
@@ -71,7 +70,6 @@ func (x *exchange) onReport() {
 	}
 }
 
-// wantsOutcomes reports whether the response includes the outcomes of requests.
 func (x *exchange) wantsOutcomes() bool {
 	return native.ParseUsageQuery(&api.Parser{}, x.s.query).Outcomes
 }
@@ -92,23 +90,20 @@ func (x *exchange) flushMeters(meters []string) {
 	}
 }
 
-// pauseReport waits before the next query.
 func (x *exchange) pauseReport(ms uint64) {
 	x.enter(phaseReportPause)
 	x.await(abi.Action{Kind: abi.ActionWait, ID: idTimer, KeepMs: ms})
 }
 
-// onReportFlush handles the reply of one flushed meter.
 func (x *exchange) onReportFlush() {
 	x.deliverFlush(x.event.ID-idFlush+idAbsorb, &x.s.admission.budget)
 	x.afterReportFlush()
 }
 
-// onReportAbsorb handles the Ledger's acknowledgment of one meter's batches.
 func (x *exchange) onReportAbsorb() { x.afterReportFlush() }
 
-// afterReportFlush queries the final usage when the meters are flushed and all batches are delivered. If reservations
-// are open, it first waits for them to settle.
+// afterReportFlush queries the final usage after all meters are flushed and all batches are delivered. If
+// reservations are open, it first waits for their settlement.
 func (x *exchange) afterReportFlush() {
 	if x.pendingWithin(idFlush, idExtendFlush) {
 		return

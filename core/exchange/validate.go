@@ -37,7 +37,7 @@ func (x *exchange) validate(body []byte) {
 	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferAnswer, Data: native.AppendValidated(make([]byte, 0, 512), &v, &r)})
 }
 
-// checkMessages checks the messages as if they belonged to a request or a response.
+// checkMessages checks the messages like those of a request or a response.
 func (x *exchange) checkMessages(v *native.Validation) inspect.Result {
 	check := x.freshCheck()
 	if v.Direction == governor.Input {
@@ -46,13 +46,12 @@ func (x *exchange) checkMessages(v *native.Validation) inspect.Result {
 	return check.Answer(inspect.OpenAIAnswer, v.Body())
 }
 
-// freshCheck returns a new check, so that the placeholders in each text are numbered from 1.
+// freshCheck returns a new check. The placeholders in each text are therefore numbered from 1.
 func (x *exchange) freshCheck() inspect.Check {
 	g := x.guard()
 	return inspect.Check{Policy: g.check.Policy, Redactor: &governor.Redactor{Reversible: g.settings.Reversible}}
 }
 
-// respondValidation sends the result to the admitted caller.
 func (x *exchange) respondValidation() {
 	x.reply(200, jsonHeaders(), abi.Part{Buffer: bufferAnswer})
 }

@@ -14,7 +14,8 @@ func (x *exchange) refuseAdmission(reply *keymeter.AdmitReply) {
 	case keymeter.RateLimited:
 		if x.s.rejected != fault.None && x.s.rejected != fault.Blocked {
 			// A rejected request fails anyway, so its own error takes precedence over the rate limit. A block does
-			// not take precedence: its violation was not recorded, so callers could probe the policy without limit.
+			// not take precedence: without admission, its violation is not recorded, so callers could probe the
+			// policy without limit.
 			x.respondRejection()
 			return
 		}
@@ -40,10 +41,10 @@ func (x *exchange) refuseAdmission(reply *keymeter.AdmitReply) {
 	}
 }
 
-// inProgressRetryMs is the Retry-After time while other requests of the key are in progress.
+// inProgressRetryMs is the Retry-After time while other requests of the key are in progress, in milliseconds.
 const inProgressRetryMs = 1000
 
-// adoptRecord replaces the record with a newer one from the key's meter, and starts over.
+// adoptRecord replaces the record with a newer one from the key's meter and starts over.
 func (x *exchange) adoptRecord(encoded []byte) {
 	record, err := doc.DecodeRecord(encoded)
 	if x.refuseFailedCall(err) {
@@ -52,7 +53,7 @@ func (x *exchange) adoptRecord(encoded []byte) {
 	s := &x.s
 	movedPlan := s.record.Plan != record.Plan // the plans may differ in whether they include the Governor
 	s.record, s.haveRecord, s.encoded = record, true, encoded
-	// Cache lookups made with the old record may be wrong under the new one.
+	// The old record may have led to wrong cache lookups.
 	x.cancel(idKV)
 	x.land(abi.FlightRetry, nil)
 	s.hit = hit{}
@@ -72,8 +73,8 @@ func (x *exchange) adoptRecord(encoded []byte) {
 	x.proceeds = true
 }
 
-// refuseUnknownKey refuses an unknown or inactive key. An inactive key is not cached as unknown, because it may be
-// reactivated at any time. A key that has a record does not count as a guess from this address.
+// refuseUnknownKey refuses an unknown or inactive key. An inactive key may be reactivated at any time, so it is not
+// cached as unknown. A key with a record does not count as a guess from this address.
 func (x *exchange) refuseUnknownKey(verdict keymeter.Verdict) {
 	write := abi.Action{Kind: abi.ActionWrite, Key: doc.RecordKey(x.s.keyHash), Where: abi.WhereMemory}
 	if !x.s.haveRecord && verdict == keymeter.Unknown {

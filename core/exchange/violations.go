@@ -10,12 +10,12 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// maxViolations limits the violations of one exchange, because its state contains them. No two of them have the same
-// rule and direction.
+// maxViolations limits the violations of one exchange, because its state contains them. Each has another rule or
+// direction.
 const maxViolations = 12
 
 // violations appends the violations among the findings. If the text is reviewed or blocked, every finding is a
-// violation. Otherwise, only redactions by rules of high or critical severity are.
+// violation. Otherwise, only redactions by rules of high or critical severity are violations.
 func (x *exchange) violations(list []ledger.Violation, result *inspect.Result, d governor.Direction) []ledger.Violation {
 	p := x.guard().check.Policy
 	for i := range result.Reports {
@@ -44,7 +44,7 @@ func (x *exchange) violations(list []ledger.Violation, result *inspect.Result, d
 // maxRecordedRules limits how many rules a record names.
 const maxRecordedRules = 5
 
-// noteRule notes a violation's rule for the record. Rule names contain no commas.
+// noteRule notes a violation's rule for the record. Names of rules contain no commas.
 func (g *governance) noteRule(name string) {
 	if g.rules == "" {
 		g.rules = name
@@ -53,7 +53,7 @@ func (g *governance) noteRule(name string) {
 	}
 }
 
-// takeViolations returns the violations that have not been reported yet, including those found in a stream so far.
+// takeViolations returns the violations that have not been reported yet. It includes those found in a stream so far.
 func (x *exchange) takeViolations() []ledger.Violation {
 	g := &x.s.govern
 	if len(g.live.Reports) > 0 {

@@ -9,7 +9,6 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// readCompletion reads a provider's 200 response.
 func (x *exchange) readCompletion() {
 	s := &x.s
 	f := x.wire()
@@ -41,7 +40,7 @@ func (x *exchange) readCompletion() {
 }
 
 // refuseUnreadable ends the exchange because the provider's 200 response could not be parsed. The charge is based on
-// the response's estimated size, up to the maximum output.
+// the response's estimated size, and is at most that of the maximum output.
 func (x *exchange) refuseUnreadable() {
 	x.noteFailure(ledger.CauseUnusable)
 	x.failCircuit()
@@ -66,8 +65,8 @@ func complete(r *chat.Response) bool {
 	return true
 }
 
-// retryForJSON repeats the request once because the text is not the requested JSON. The first response is charged
-// too.
+// retryForJSON repeats the request once because the text is not the requested JSON. The first response is charged as
+// well.
 func (x *exchange) retryForJSON(bad string) {
 	x.noteFailure(ledger.CauseUnusable)
 	if x.s.jsonRetried {
@@ -87,9 +86,9 @@ func (x *exchange) noteSuccess(model string) {
 	}
 }
 
-// respondAnswer ends the exchange with a provider's non-streaming response. raw is the provider's body if it is in
-// the caller's dialect. It is sent unchanged, except for values that were redacted or restored. Text that must be
-// JSON is checked in the form that the caller gets, after values were redacted and restored.
+// respondAnswer ends the exchange with a provider's non-streaming response. If the provider's body is in the caller's
+// dialect, it is raw. Only redacted and restored values change in it. If the text must be JSON, it is checked after
+// values were redacted and restored, as the caller gets it.
 func (x *exchange) respondAnswer(a *answer, whole *chat.Response, raw []byte) {
 	x.noteSuccess(a.model)
 	r := response{answer: a, outcome: keymeter.Served, body: abi.Part{Buffer: bufferUpstream}, repeat: raw, entry: raw, raw: raw != nil}

@@ -7,10 +7,10 @@ import (
 	"github.com/postern-ai/postern/core/sse"
 )
 
-// maxWithholdMs limits the wait for a reservation, as does the provider's idle timeout.
+// maxWithholdMs limits the wait for a reservation, in milliseconds. The provider's idle timeout also limits it.
 const maxWithholdMs = 10 * calendar.SecondMs
 
-// withhold keeps events until the reservation covers them. final means that the body has ended after them.
+// withhold keeps events until the reservation covers them. If final is set, the body ends after them.
 func (x *exchange) withhold(events []sse.Event, final bool) {
 	w := &x.s.stream.withheld
 	var kept abi.Writer

@@ -223,7 +223,6 @@ func End(dst []byte, _ *api.State, _ *chat.Response, m *api.Meta) []byte {
 	return append(dst, "data: [DONE]\n\n"...)
 }
 
-//
 //go:noinline
 func head(b *jsontext.Builder, m *api.Meta) {
 	b.Key("id")

@@ -8,17 +8,15 @@ import (
 	"github.com/postern-ai/postern/core/config"
 )
 
-// Order contains the parts of a request that determine its cost.
 type Order struct {
 	MaxTokens    uint64 // the caller's output limit; 0: no limit
 	N            uint64 // choices
 	PromptTokens uint64 // estimated
-	UnseenTokens uint64 // reserved for input of unknown length: documents by URL, file IDs, searches
+	UnseenTokens uint64 // reserved for input of unknown length, such as documents by URL, file IDs and searches
 	Thinking     uint64 // the reasoning budget in tokens: the caller's, or a typical one
 	Bought       Bought
 }
 
-// Fields encodes or decodes an order.
 func (o *Order) Fields(f *abi.Fields) {
 	f.Uint(&o.MaxTokens)
 	f.Uint(&o.N)
@@ -54,13 +52,12 @@ func OrderOf(r *chat.Request, promptTokens uint64) Order {
 	o := Order{
 		MaxTokens: r.MaxTokens, N: r.N, PromptTokens: promptTokens, UnseenTokens: r.UnseenTokens(), Thinking: r.Reasoning.Tokens(), Bought: boughtBy(r),
 	}
-	if r.Compacts { // the provider reads the complete conversation once more to write the summary
+	if r.Compacts { // to write the summary, the provider reads the complete conversation once more
 		o.UnseenTokens += 2 * promptTokens
 	}
 	return o
 }
 
-//
 //go:noinline
 func boughtBy(r *chat.Request) Bought {
 	b := Bought{Terms: r.Terms, Uses: r.Uses, MaxToolCalls: r.MaxToolCalls}
@@ -73,7 +70,7 @@ func boughtBy(r *chat.Request) Bought {
 	return b
 }
 
-// Quote prices an order for any model, under the rules of its endpoint and key.
+// Quote prices an order for any model. The endpoint and the key determine the rules.
 type Quote struct {
 	*Order
 	Config    *config.Config
@@ -81,8 +78,8 @@ type Quote struct {
 	Unlimited bool // the request cannot limit its output tokens
 	Streams   bool // the response is streamed; its reservation is extended as it grows
 	Twice     bool // the request may be sent twice
-	// Native reports whether a model's provider gets the provider tools, because it supports the caller's dialect. If
-	// Native is nil, all providers get them.
+	// Native reports whether a model's provider supports the caller's dialect and therefore gets the provider tools.
+	// If Native is nil, all providers get them.
 	Native    func(*config.Model) bool
-	Unbounded bool // the key has no budget, so the reservation need not cover the longest response
+	Unbounded bool // the key has no budget, so the reservation may be less than the longest response costs
 }

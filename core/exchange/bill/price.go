@@ -40,9 +40,9 @@ func (q *Quote) uses(m *config.Model) []chat.ToolUse {
 	return q.Bought.Uses
 }
 
-// boundTerms returns the terms used for a request's reservation. These are the requested terms. If the request does
-// not name a place of inference, the provider account's setting decides, so the reservation assumes the most
-// expensive place.
+// boundTerms returns the terms used for a request's reservation: the requested terms. If the request does not name a
+// place of inference, a setting of the provider account decides. The reservation then assumes the most expensive
+// place.
 //
 //go:noinline
 func (o *Order) boundTerms(m *config.Model) string {
@@ -57,9 +57,9 @@ func (o *Order) boundTerms(m *config.Model) string {
 
 const geoMember = "inference_geo"
 
-// ServiceTier returns the tier to send to OpenAI's dialects. A request without a tier gets the standard tier, so that
-// a setting in the provider's account does not change the price. Models without more expensive tiers do not need
-// this.
+// ServiceTier returns the tier to send to OpenAI's dialects. If the request names no tier, the standard tier is sent,
+// so that a setting in the provider's account does not change the price. If a model has no more expensive tiers, none
+// is sent.
 //
 //go:noinline
 func (o *Order) ServiceTier(m *config.Model) string {
@@ -89,7 +89,8 @@ func (q *Quote) feeBound(m *config.Model) (fee money.Pico) {
 	return money.Add(fee, money.Cost(b.MaxToolCalls, highest))
 }
 
-// allowed returns the maximum number of calls of a tool in a request: the request's own limit, or the catalog's.
+// allowed returns the maximum number of calls of a tool in a request. The limit is the request's or, if it has none,
+// the catalog's.
 func allowed(use chat.ToolUse, t *config.Tool) uint64 {
 	if use.Max > 0 {
 		return use.Max
@@ -98,9 +99,9 @@ func allowed(use chat.ToolUse, t *config.Tool) uint64 {
 }
 
 // fee returns the cost of the calls that a complete response reports. If responses do not report a tool's calls, the
-// maximum that the request allows is charged, and exact is false unless the tool is free. exact is also false if the
-// response reports more calls than the request allows, or calls of tools that were not requested. The latter are
-// charged at the provider's highest price.
+// fee covers the maximum that the request allows, and exact is false unless the tool is free. exact is also false if
+// the response reports more calls than allowed, or calls of tools that were not requested. Such tools are charged at
+// the provider's highest price.
 //
 //go:noinline
 func (q *Quote) fee(m *config.Model, calls *chat.Calls) (fee money.Pico, exact bool) {
@@ -148,9 +149,9 @@ func (o *Order) exceeds(m *config.Model, term string) bool {
 	return !known || f.Exceeds(reserved)
 }
 
-// Price completes an attempt's usage with the purchased terms and tools. If the response does not name a term or
-// tool, the order's applies. Usage counts as estimated if its price is not certain, or if the response reports more
-// calls, or something more expensive, than the order requested.
+// Price completes an attempt's usage with the purchased terms and tools. Terms and tools that the response does not
+// name are the order's. If the price is uncertain, usage counts as estimated. It also counts as estimated if the
+// response reports more calls than the order allows, or something more expensive.
 //
 //go:noinline
 func (q *Quote) Price(m *config.Model, u *chat.Usage) {
@@ -175,8 +176,8 @@ func (q *Quote) Price(m *config.Model, u *chat.Usage) {
 	e.FeePico = fee
 }
 
-// PriceBound completes usage like Price, for an attempt whose response is not complete. If the rest of the response
-// may name a place of inference, the most expensive one applies.
+// PriceBound is like Price, for an attempt whose response is incomplete. If the missing part may name a place of
+// inference, PriceBound assumes the most expensive one.
 func (q *Quote) PriceBound(m *config.Model, u *chat.Usage) {
 	q.Price(m, u)
 	terms := q.boundTerms(m)

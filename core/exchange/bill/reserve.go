@@ -12,16 +12,16 @@ import (
 // Output tokens to reserve while the length of the response is unknown.
 const (
 	InitialStreamTokens = 1024   // for a stream, whose reservation is extended later
-	minAnswerTokens     = 4096   // for a non-streaming response without max tokens, if the budget is short or the key is Unbounded; if the budget is short, thinking is added
+	minAnswerTokens     = 4096   // for a non-streaming response without max tokens, if the budget is short or the key is Unbounded. If the budget is short, thinking is added
 	assumedTokens       = 32_768 // the output limit of a model that has none in the catalog
 )
 
-// promptBound returns an upper bound on the prompt's length in tokens. PromptTokens is an estimate that is only right
-// on average, so it is doubled.
+// promptBound returns an upper bound on the prompt's length in tokens. PromptTokens is an estimate. It is right only
+// on average, so promptBound doubles it.
 func (o *Order) promptBound() uint64 { return 2*o.PromptTokens + o.UnseenTokens }
 
-// thinking returns the number of thinking tokens to expect from a model. It returns 0 for a model that does not
-// support the reasoning parameter, because the parameter is then left out.
+// thinking returns the number of thinking tokens to expect from a model. If the model does not support the reasoning
+// parameter, the parameter is left out, and the number is 0.
 func (o *Order) thinking(m *config.Model) uint64 {
 	if (m.Drops|m.Provider.Drops)&chat.ParamReasoning != 0 {
 		return 0
@@ -29,9 +29,9 @@ func (o *Order) thinking(m *config.Model) uint64 {
 	return o.Thinking
 }
 
-// outputRoom returns how many tokens of a model's context the prompt leaves for the response. tight means that not
-// even a typical response with its thinking fits. The bound on the prompt is then assumed to be too pessimistic, so
-// tokens is the complete context, and the provider's own limit applies.
+// outputRoom returns how many tokens of a model's context the prompt leaves for the response. If not even a typical
+// response with its thinking fits, tight is true. The bound on the prompt is then probably too high, so tokens is the
+// complete context. The provider applies its own limit.
 func (o *Order) outputRoom(m *config.Model) (tokens uint64, tight bool) {
 	if m.Context == 0 {
 		return assumedTokens, false
@@ -43,21 +43,21 @@ func (o *Order) outputRoom(m *config.Model) (tokens uint64, tight bool) {
 	return left, false
 }
 
-// exceedsContext reports whether the estimated prompt plus limit output tokens exceed the model's context. Providers
-// reject such a limit. Without a limit, the context itself bounds the response.
+// exceedsContext reports whether the estimated prompt and limit output tokens exceed the model's context. Providers
+// reject such a limit. If there is no limit, the context bounds the response.
 func (o *Order) exceedsContext(m *config.Model, limit uint64) bool {
 	return o.PromptTokens+limit > m.Context
 }
 
-// MaxOutput returns the number of output tokens to reserve for one response. This is the caller's max tokens if set,
-// a typical number if the key has no budget, and otherwise the model's limit.
+// MaxOutput returns the number of output tokens to reserve for one response. If the caller set max tokens, it is that
+// number. Otherwise, if the key has no budget, it is a typical number. In all other cases, it is the model's limit.
 func (q *Quote) MaxOutput(m *config.Model) uint64 {
 	thinking := q.thinking(m)
 	switch {
 	case !q.Outputs:
 		return 0
 	case q.MaxTokens > 0 && thinking >= q.MaxTokens:
-		return q.MaxTokens + thinking // translation raises a limit that thinking alone would use up
+		return q.MaxTokens + thinking // if thinking alone would use up a limit, translation raises the limit
 	case q.MaxTokens > 0:
 		return q.MaxTokens
 	case q.Unbounded:
@@ -70,7 +70,7 @@ func (q *Quote) MaxOutput(m *config.Model) uint64 {
 	return min(assumedTokens, room)
 }
 
-// MinOutput returns the length of the smallest useful response in tokens, which is reserved when the budget is short.
+// MinOutput returns the length of the smallest useful response in tokens. It is reserved when the budget is short.
 func (q *Quote) MinOutput(m *config.Model) uint64 {
 	longest := q.MaxOutput(m)
 	if q.MaxTokens > 0 || q.Unlimited {
@@ -79,12 +79,12 @@ func (q *Quote) MinOutput(m *config.Model) uint64 {
 	return min(longest, minAnswerTokens+q.thinking(m))
 }
 
-// costBound returns the maximum cost of the request with a model. It assumes the upper bound on the prompt and the
-// given number of output tokens per choice.
+// costBound returns the maximum cost of the request with a model. It uses the upper bound on the prompt and the given
+// number of output tokens per choice.
 func (q *Quote) costBound(m *config.Model, tokens uint64) money.Pico {
 	u := chat.Usage{Input: q.promptBound(), Output: tokens * max(q.N, 1), Extras: &chat.Extras{Terms: q.boundTerms(m), FeePico: q.feeBound(m)}}
-	// All of the prompt may be written to the provider's cache. OpenAI's newer models charge for that even if it was
-	// not requested.
+	// The provider may write the whole prompt to its cache. OpenAI's newer models charge for that even if it was not
+	// requested.
 	switch p := &m.Prices; {
 	case q.Bought.Cache == 2:
 		u.CacheWrite1h = u.Input
@@ -95,9 +95,9 @@ func (q *Quote) costBound(m *config.Model, tokens uint64) money.Pico {
 }
 
 // Reservation returns the amount to reserve, and the least to accept when the budget is short. The amount covers the
-// most expensive target of the route. For a stream, it covers only the first tokens. Both are doubled for a request
-// that may be sent twice. If no target is usable, all allowed targets count, so that a short budget is reported
-// before missing credentials.
+// most expensive target of the route. For a stream, it covers only the first tokens. If the request may be sent
+// twice, both amounts are doubled. If no target is usable, all allowed targets count, so that a short budget is
+// reported before missing credentials.
 func (q *Quote) Reservation(targets []policy.Target) (amount, least money.Pico) {
 	usable := slices.ContainsFunc(targets, func(t policy.Target) bool { return t.Usable() })
 	for _, t := range targets {
@@ -120,7 +120,7 @@ func (q *Quote) Reservation(targets []policy.Target) (amount, least money.Pico) 
 }
 
 // ImposedLimit returns the max tokens to send to a target if the caller set none. It is the number that the rest of
-// the reservation covers, if that is less than the model's own limit, and otherwise 0.
+// the reservation covers. If the model's own limit is not higher, ImposedLimit returns 0.
 func (q *Quote) ImposedLimit(m *config.Model, rest money.Pico) uint64 {
 	if q.MaxTokens > 0 || q.Unlimited || q.Streams || q.Unbounded || !q.Outputs || m.Prices.Output == 0 {
 		return 0
@@ -137,8 +137,8 @@ func (q *Quote) ImposedLimit(m *config.Model, rest money.Pico) uint64 {
 	return limit
 }
 
-// affordable returns the length in tokens, at most longest, of the longest response that the rest of the reservation
-// covers.
+// affordable returns the number of tokens in the longest response that the rest of the reservation covers. The result
+// is at most longest.
 func (q *Quote) affordable(m *config.Model, longest uint64, rest money.Pico) uint64 {
 	low, high := uint64(0), longest
 	for low < high {

@@ -9,7 +9,7 @@ import (
 	"github.com/postern-ai/postern/core/policy"
 )
 
-// Spent is the total cost of all attempts so far, including failed ones, and its split by target.
+// Spent is the total cost of all attempts so far, including failed ones. It also has the cost by target.
 type Spent struct {
 	Usage     chat.Usage
 	CostPico  money.Pico
@@ -18,7 +18,6 @@ type Spent struct {
 	charges   []charge
 }
 
-// charge is the usage and cost of the attempts at one target.
 type charge struct {
 	target    uint64 // an index into the route's targets
 	usage     chat.Usage
@@ -27,7 +26,6 @@ type charge struct {
 	estimated bool
 }
 
-// Fields encodes or decodes the total and its split.
 func (s *Spent) Fields(f *abi.Fields) {
 	if !f.Group(len(s.charges) > 0 || s.CostPico != 0 || s.Estimated || s.Usage != chat.Usage{}) {
 		return
@@ -45,7 +43,7 @@ func (s *Spent) Fields(f *abi.Fields) {
 	})
 }
 
-// Charge adds usage, cost and the amount that the prompt cache saved to the total and to a target's charge.
+// Charge adds usage, cost and the prompt cache's savings to the total and to a target's charge.
 func (s *Spent) Charge(target uint64, u *chat.Usage, cost, saved money.Pico) {
 	s.Usage.Add(u)
 	s.CostPico = money.Add(s.CostPico, cost)
@@ -63,8 +61,8 @@ func (s *Spent) Charge(target uint64, u *chat.Usage, cost, saved money.Pico) {
 	s.charges = append(s.charges, charge{target, *u, cost, saved, !u.Reported})
 }
 
-// AddTo adds the charges to the settlement of a request that settle.Model served. Attempts at other models are listed
-// separately.
+// AddTo adds the charges to the settlement of a request. settle.Model is the model that served it. Attempts at other
+// models are listed separately.
 func (s *Spent) AddTo(settle *keymeter.Settle, targets []policy.Target) {
 	for i := range s.charges {
 		c := &s.charges[i]
@@ -91,13 +89,14 @@ func PromptCacheOf(u *chat.Usage, saved money.Pico) ledger.PromptCache {
 }
 
 // Credible reports whether the provider's usage is present and plausible for a response of about the given number of
-// tokens. It must have prompt tokens, and output tokens if the response has any.
+// tokens. Prompt tokens must be present. If the response has output tokens, they must be present too.
 func Credible(u *chat.Usage, tokens uint64) bool {
 	return u.Reported && u.Plausible() && u.Input > 0 && (u.Output > 0 || tokens == 0)
 }
 
-// Billable returns the provider's usage if it is credible and the response is complete. Otherwise it returns an
-// estimate: the plausible part of the provider's usage, and at least the given number of output tokens.
+// Billable returns the provider's usage if it is credible and the response is complete. Otherwise, it returns an
+// estimate. The estimate contains the plausible part of the provider's usage, and at least the given number of output
+// tokens.
 func (o *Order) Billable(u chat.Usage, tokens uint64, complete bool) chat.Usage {
 	if Credible(&u, tokens) && complete {
 		return u

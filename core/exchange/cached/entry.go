@@ -17,7 +17,7 @@ type Entry struct {
 	Model     string
 	Usage     chat.Usage
 	Dropped   string // the names of parameters that the provider did not get
-	Raw       bool   // Body is the provider's original response in the caller's dialect; otherwise, it contains encoded deltas
+	Raw       bool   // Body is the provider's original response in the caller's dialect; otherwise, Body contains encoded deltas
 	Global    bool   // the response is in KV as well, or will be
 	Body      []byte
 }
@@ -27,7 +27,7 @@ const (
 	checksumBytes = 8
 )
 
-// Encode returns the entry in its stored form: a checksum, the format and the fields.
+// Encode returns the entry as it is stored: a checksum, the format and the fields.
 func (e *Entry) Encode() []byte {
 	w := abi.Writer{Buf: make([]byte, checksumBytes, 128+len(e.Body))}
 	w.Uint(entryFormat)
@@ -50,7 +50,7 @@ func (e *Entry) fields(f *abi.Fields) {
 	f.Bytes(&e.Body)
 }
 
-// Decode decodes an entry. ok is false if the entry is corrupt.
+// Decode decodes an entry. If the entry is corrupt, ok is false.
 func Decode(data []byte) (e Entry, ok bool) {
 	if len(data) < checksumBytes {
 		return e, false
@@ -77,8 +77,8 @@ func Checksum(data []byte) uint64 {
 	return sum
 }
 
-// Fresh reports whether the entry has not expired and is young enough for the caller. maxAge is one more than the
-// maximum age in seconds that the caller accepts. If it is 0, any age is accepted.
+// Fresh reports whether the entry has not expired and is young enough for the caller. maxAge is the maximum age that
+// the caller accepts, in seconds, plus 1. If maxAge is 0, the caller accepts any age.
 func (e *Entry) Fresh(nowMs, maxAge uint64) bool {
 	return e.ExpiresMs > nowMs && (maxAge == 0 || e.StoredMs+(maxAge-1)*1000 >= nowMs)
 }

@@ -31,8 +31,8 @@ func (p *Partition) Key(hash string) string {
 	return name
 }
 
-// Shared returns, as abi.Where flags, the shared stores for an entry with the given lifetime in seconds. They are the
-// data center's cache, and KV if the project's cache is global and the lifetime is long enough.
+// Shared returns the shared stores for an entry with the given lifetime in seconds, as abi.Where flags. They are the
+// data center's cache and, if the project's cache is global and the lifetime is long enough, KV.
 func Shared(scope doc.CacheScope, lifetime uint64) uint64 {
 	if scope == doc.CacheGlobal && lifetime >= doc.MinGlobalCacheSeconds {
 		return abi.WhereColo | abi.WhereKV
@@ -40,8 +40,8 @@ func Shared(scope doc.CacheScope, lifetime uint64) uint64 {
 	return abi.WhereColo
 }
 
-// PromotionMs returns how many milliseconds KV must keep an entry that is requested again. It returns 0 if the entry
-// is already in KV or does not belong there.
+// PromotionMs returns how many milliseconds KV must keep an entry that is requested again. If the entry is already in
+// KV or does not belong there, it returns 0.
 func (e *Entry) PromotionMs(nowMs uint64, scope doc.CacheScope, lifetime uint64) uint64 {
 	left := min(e.ExpiresMs-nowMs, lifetime*1000) // the clock may have gone backward
 	if e.Global || Shared(scope, left/1000)&abi.WhereKV == 0 {

@@ -13,8 +13,8 @@ import (
 // Timing is the time spent in each part of a request, in milliseconds.
 type Timing struct {
 	Total, Admit, Upstream uint64
-	Called                 bool // the key's meter was called; otherwise Admit is not shown
-	Fetched                bool // a provider was called; otherwise Upstream is not shown
+	Called                 bool // the key's meter was called; if not, Admit is not shown
+	Fetched                bool // a provider was called; if not, Upstream is not shown
 }
 
 // String returns the value of the Server-Timing header (W3C Server Timing).
@@ -41,8 +41,8 @@ func Names(lists ...string) string {
 }
 
 // Limits returns headers that report the key's rate limits. RateLimit and RateLimit-Policy cover all windows (IETF
-// draft "RateLimit header fields for HTTP"). X-RateLimit-*-Requests covers the request window with the fewest
-// remaining requests. X-RateLimit-*-Tokens covers the token window, if there is one.
+// draft "RateLimit header fields for HTTP"). X-RateLimit-*-Requests is for the request window with the fewest
+// requests left. X-RateLimit-*-Tokens is for the token window, if there is one.
 func Limits(windows []keymeter.Window) []abi.Header {
 	if len(windows) == 0 {
 		return nil

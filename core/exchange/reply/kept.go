@@ -16,7 +16,7 @@ func (k *Kept) Encode() []byte {
 	return w.Buf
 }
 
-// Decode decodes a stored response. ok is false if it is malformed.
+// Decode decodes a stored response. If it is malformed, ok is false.
 func Decode(stored []byte) (k Kept, ok bool) {
 	r := abi.Reader{Buf: stored}
 	k.fields(abi.ReadFrom(&r))
