@@ -10,9 +10,9 @@ var compaction = wire.Family{
 	Dialect: chat.Responses, Carries: responses.Carries, Direct: responses.Compact, Whole: responses.Response, Failure: responses.Failure,
 }
 
-// Compaction returns the family for OpenAI's API that compacts conversations, given the name of a wire family from
-// the catalog. ok is false if that wire family does not have the API. The catalog states whether a provider serves it
-// (config.Provider.Serves). Most providers with the Responses API do not.
+// Compaction returns the family for OpenAI's API that compacts conversations. name is that of a wire family in the
+// catalog. If this wire family does not have the API, ok is false. Most providers with the Responses API do not have
+// it, so the catalog states whether a provider serves it (config.Provider.Serves).
 func Compaction(name string) (f *wire.Family, ok bool) {
 	if name != "responses" {
 		return &unknown, false
@@ -20,7 +20,7 @@ func Compaction(name string) (f *wire.Family, ok bool) {
 	return &compaction, true
 }
 
-// InputTokens does the same for OpenAI's API that counts a request's tokens.
+// InputTokens is like Compaction, for OpenAI's API that counts a request's tokens.
 func InputTokens(name string) (f *wire.Family, ok bool) {
 	if name != "responses" {
 		return &unknown, false

@@ -15,9 +15,9 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Moderations returns the family for OpenAI's moderations API, given the name of a wire family from the catalog. Only
-// Dialect, Carries, Direct and Failure are set in the family. Mistral has the same API for text. Sources: OpenAI's
-// API reference, "Create moderation" (platform.openai.com/docs/api-reference/moderations/create), and Mistral's API
+// Moderations returns the family for OpenAI's moderations API. name is that of a wire family in the catalog. The
+// result has only Dialect, Carries, Direct and Failure. Mistral has the same API for text. Sources: OpenAI's API
+// reference, "Create moderation" (platform.openai.com/docs/api-reference/moderations/create), and Mistral's API
 // reference, "Moderations" (docs.mistral.ai/api/endpoint/classifiers).
 func Moderations(name string) (f *wire.Family, ok bool) {
 	f = &wire.Family{}
@@ -39,8 +39,8 @@ func moderate(c *wire.Call, members abi.Part) abi.Action {
 }
 
 // ModerationResults parses {"id","results":[{"categories":{NAME:true|false,…},"category_scores":{NAME:0…1,…}}]}. Each
-// result is returned as JSON, with the provider's own categories. If "flagged" is missing, as in Mistral's responses,
-// it is added. It is true if any category is.
+// result is JSON with the provider's own categories. If "flagged" is missing, as in Mistral's responses,
+// ModerationResults adds it. It is true if any category is true.
 func ModerationResults(root gjson.Result) (id jsontext.Escaped, results []string, ok bool) {
 	jsonvalue.Get(root.Raw, "results").ForEach(func(_, v gjson.Result) bool {
 		categories := jsonvalue.Get(v.Raw, "categories")
@@ -57,7 +57,7 @@ func ModerationResults(root gjson.Result) (id jsontext.Escaped, results []string
 	return jsonvalue.Text(root.Raw, "id"), results, ok
 }
 
-// mockMark is the text that makes the mock flag an input for violence.
+// If an input contains mockMark, the mock flags it for violence.
 const mockMark = "postern-flagged"
 
 // mockCategories has OpenAI's other categories. Each @ is replaced with the value.

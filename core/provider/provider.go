@@ -1,4 +1,4 @@
-// Package provider is the registry of wire families, which are the providers' API formats.
+// Package provider is the registry of wire families. A wire family is a provider's API format.
 package provider
 
 import (
@@ -20,7 +20,6 @@ import (
 	"github.com/postern-ai/postern/core/provider/workersai"
 )
 
-// families has the wire families under their names in the catalog.
 var families = [...]struct {
 	name string
 	wire.Family
@@ -69,8 +68,8 @@ var families = [...]struct {
 // unknown is the family for unknown names.
 var unknown wire.Family
 
-// For returns the wire family with the given name, as in the catalog. The mock provider has no family, because the
-// core answers its requests itself.
+// For returns the wire family with the given name in the catalog. The mock provider has none, because the core
+// answers its requests itself.
 func For(name string) (f *wire.Family, ok bool) {
 	for i := range families {
 		if families[i].name == name {
@@ -80,7 +79,8 @@ func For(name string) (f *wire.Family, ok bool) {
 	return &unknown, false
 }
 
-// CheckWires returns an error message if a provider in the configuration has an unknown wire family, otherwise "".
+// CheckWires returns an error message if a provider in the configuration has an unknown wire family. Otherwise, it
+// returns "".
 func CheckWires(c *config.Config) string {
 	for i := range c.Providers {
 		if message := checkWire(&c.Providers[i]); message != "" {
@@ -121,9 +121,9 @@ func ForDialect(d chat.Dialect) *wire.Family {
 	return f
 }
 
-// RetryAfterMs returns the wait that a provider requests, in milliseconds. It reads the retry-after-ms header, or
-// else the retry-after header, which is in seconds or a date (RFC 9110, section 10.2.3). now is in Unix milliseconds.
-// It returns 0 if neither header is valid or the date has passed.
+// RetryAfterMs returns the wait that a provider requests, in milliseconds. It reads the retry-after-ms header. If
+// there is none, it reads the retry-after header, which has seconds or a date (RFC 9110, section 10.2.3). now is in
+// Unix milliseconds. If neither header is valid, or if the date has passed, it returns 0.
 func RetryAfterMs(ms, after string, now uint64) uint64 {
 	if n, err := strconv.ParseFloat(strings.TrimSpace(ms), 64); err == nil && n > 0 && n < 1e12 {
 		return uint64(n)

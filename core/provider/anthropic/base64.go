@@ -2,8 +2,8 @@ package anthropic
 
 import "unicode/utf8"
 
-// decodeBase64 decodes the standard alphabet (RFC 4648, section 4) with or without padding. It returns false if s is
-// invalid or empty, or if the result is not UTF-8.
+// decodeBase64 decodes the standard alphabet (RFC 4648, section 4) with or without padding. If s is invalid or empty,
+// or if the result is not UTF-8, it returns false.
 func decodeBase64(s string) (string, bool) {
 	for len(s) > 0 && s[len(s)-1] == '=' {
 		s = s[:len(s)-1]

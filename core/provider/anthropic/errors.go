@@ -9,8 +9,8 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Failure parses {"type":"error","error":{"type","message","details":{"error_code"}},"request_id"}. An overload is a
-// 529. For most 400s, only the message reveals the cause.
+// Failure parses {"type":"error","error":{"type","message","details":{"error_code"}},"request_id"}. An overloaded API
+// sends 529. For most 400s, only the message reveals the cause.
 func Failure(status uint64, root gjson.Result) wire.Failure {
 	e := jsonvalue.Get(root.Raw, "error")
 	f := wire.Failure{Kind: wire.ByStatus(status), Message: jsonvalue.Text(e.Raw, "message")}
@@ -31,8 +31,8 @@ func Failure(status uint64, root gjson.Result) wire.Failure {
 	return f
 }
 
-// accountBlocked reports whether the code of a 400 or 429 stands for a problem with the operator's account that
-// waiting does not resolve.
+// accountBlocked reports whether the code of a 400 or 429 means a problem with the operator's account that waiting
+// does not resolve.
 func accountBlocked(code string) bool {
 	switch code {
 	case "contract_spend_limit_reached", "enforced_spend_limit_reached", "organization_on_hold", "cmek_key_disabled",
@@ -42,7 +42,7 @@ func accountBlocked(code string) bool {
 	return false
 }
 
-// rejectionKind classifies a 400 by its message, because all of them have the type invalid_request_error.
+// rejectionKind classifies a 400 by its message. All 400s have the type invalid_request_error.
 func rejectionKind(kind wire.FailureKind, message string) wire.FailureKind {
 	switch {
 	case strings.Contains(message, "prompt is too long") || strings.Contains(message, "exceed context limit"):

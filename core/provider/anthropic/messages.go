@@ -7,8 +7,8 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// system writes the system instructions, including those in later messages. Newer models accept {"role":"system"}
-// among the messages. For callers with this dialect, later system messages stay where they are.
+// system writes the system instructions, including those in later messages. If the caller has this dialect, later
+// system messages stay where they are: newer models accept {"role":"system"} among the messages.
 func system(b *jsontext.Builder, r *chat.Request) {
 	started, leading := false, true
 	for i := range r.Messages {
@@ -35,14 +35,14 @@ func system(b *jsontext.Builder, r *chat.Request) {
 	}
 }
 
-// turns iterates over the conversation's turns. It skips messages that have nothing to write.
+// turns iterates over the conversation's turns. It skips messages without anything to write.
 type turns struct {
 	r       *chat.Request
 	at      int
 	leading bool
 }
 
-// role returns the API's role for a message, or "" if the message is not written.
+// role returns the API's role for a message. If the message is not written, it returns "".
 func (t *turns) role(m *chat.Message) string {
 	if m.Role != chat.System {
 		t.leading = false
@@ -60,7 +60,7 @@ func (t *turns) role(m *chat.Message) string {
 
 var roles = [...]string{chat.System: "system", chat.User: "user", chat.Assistant: "assistant", chat.ToolRole: "user"}
 
-// next returns the next turn, which is messages[start:end]. All written messages in it have the returned role.
+// next returns the next turn, messages[start:end]. All of its written messages have the returned role.
 func (t *turns) next() (start, end int, role string) {
 	for start = t.at; t.at < len(t.r.Messages); t.at++ {
 		next := t.role(&t.r.Messages[t.at])
@@ -75,7 +75,7 @@ func (t *turns) next() (start, end int, role string) {
 	return start, t.at, role
 }
 
-// messages writes the turns. Roles must alternate, so it merges neighboring messages with the same role.
+// messages writes the turns. Roles must alternate, so neighboring messages with the same role are merged.
 func messages(b *jsontext.Builder, r *chat.Request) {
 	b.Key("messages")
 	b.Open('[')
@@ -90,7 +90,7 @@ func messages(b *jsontext.Builder, r *chat.Request) {
 	b.Close(']')
 }
 
-// turn writes one turn. Tool results come first, because the API requires them directly after the calls.
+// turn writes one turn. Tool results come first: the API requires them directly after the calls.
 func turn(b *jsontext.Builder, r *chat.Request, messages []chat.Message, role string) {
 	b.Open('{')
 	b.Key("role")
@@ -116,7 +116,7 @@ func turn(b *jsontext.Builder, r *chat.Request, messages []chat.Message, role st
 }
 
 // writable reports whether a part can be sent. Text must not be empty, and thinking must be signed by Anthropic.
-// Anthropic's signatures are base64, while those from other providers have a prefix with ":".
+// Anthropic's signatures are base64. Signatures of other providers have a prefix with ":".
 func writable(p *chat.Part, role chat.Role) bool {
 	switch p.Kind {
 	case chat.Text, chat.Refusal:
@@ -135,7 +135,6 @@ func writable(p *chat.Part, role chat.Role) bool {
 	return false
 }
 
-// Thinks reports whether a part with thinking can be sent.
 func Thinks(p *chat.Part) bool { return writable(p, chat.Assistant) }
 
 func block(b *jsontext.Builder, r *chat.Request, p *chat.Part) {
@@ -272,8 +271,8 @@ func toolResult(b *jsontext.Builder, r *chat.Request, p *chat.Part) {
 	b.Close('}')
 }
 
-// toolID replaces characters that the API rejects. IDs consist of letters, digits, "_" and "-", but IDs from other
-// providers can have dots and colons. The ID of a call and the ID of its result change in the same way.
+// toolID replaces characters that the API rejects. The API's IDs consist of letters, digits, "_" and "-". IDs from
+// other providers can have dots and colons. A call and its result get the same new ID.
 func toolID(r *chat.Request, id jsontext.Escaped) jsontext.Escaped {
 	if native(r) {
 		return id

@@ -14,7 +14,7 @@ import (
 )
 
 // Carries lists the parameters that the Messages API supports. Models from 4.7 on reject temperature, top_p and
-// top_k. Their catalog entries list these under drops.
+// top_k, which their catalog entries list under drops.
 const Carries = chat.All &^ (chat.ParamFrequencyPenalty | chat.ParamPresencePenalty | chat.ParamSeed | chat.ParamN |
 	chat.ParamLogProbs | chat.ParamTopLogProbs | chat.ParamFormatJSON | chat.ParamName | chat.ParamAudio)
 
@@ -24,7 +24,7 @@ const (
 	VersionHeader = "anthropic-version"
 )
 
-// defaultMaxTokens applies if neither the request nor the catalog has a limit, because the API requires one.
+// defaultMaxTokens applies if neither the request nor the catalog has a limit. The API requires a limit.
 const defaultMaxTokens = 4096
 
 // Request builds a Messages API request from a conversation.
@@ -92,11 +92,10 @@ func maxTokens(c *wire.Call) uint64 {
 	return defaultMaxTokens
 }
 
-// native reports whether the caller uses this dialect. The parameters are then passed through unchanged, whether they
-// are valid or not.
+// native reports whether the caller uses this dialect. If so, the parameters stay unchanged, whether they are valid
+// or not.
 func native(r *chat.Request) bool { return r.Dialect == chat.Anthropic }
 
-// members writes the fields of the body, except model and stream.
 func members(b *jsontext.Builder, c *wire.Call) {
 	r := c.Request
 	t := thinkingOf(c)
@@ -120,8 +119,7 @@ func members(b *jsontext.Builder, c *wire.Call) {
 	}
 }
 
-// extra writes the fields that chat.Request does not have. Their names are unescaped text from the caller, so they
-// are escaped here.
+// extra writes the fields that chat.Request does not have. The caller chose their names, so they are escaped.
 func extra(b *jsontext.Builder, members []chat.Member) {
 	for _, m := range members {
 		b.String(m.Name)
@@ -130,8 +128,9 @@ func extra(b *jsontext.Builder, members []chat.Member) {
 	}
 }
 
-// sampling writes temperature, top_p and top_k. The API rejects all three with thinking and, from 4.1 on, temperature
-// together with top_p. Callers with other dialects cannot know this, so the conflicting ones are dropped for them.
+// sampling writes temperature, top_p and top_k. The API rejects all three with thinking. From 4.1 on, it also rejects
+// temperature together with top_p. Callers with other dialects cannot know this, so sampling drops their parameters
+// that conflict.
 func sampling(b *jsontext.Builder, c *wire.Call, t *thinking) {
 	r := c.Request
 	switch {
@@ -209,8 +208,8 @@ func tool(b *jsontext.Builder, t *chat.Tool) {
 	b.Close('}')
 }
 
-// choices contains the types of tool_choice. Unset maps to auto, because disable_parallel_tool_use is a field of
-// tool_choice, so a type is needed even without a choice.
+// choices contains the types of tool_choice. Unset maps to auto: disable_parallel_tool_use is a field of tool_choice,
+// so even a request without a choice needs a type.
 var choices = [...]string{
 	chat.ChoiceUnset: `"auto"`, chat.ChoiceAuto: `"auto"`, chat.ChoiceNone: `"none"`, chat.ChoiceAny: `"any"`, chat.ChoiceTool: `"tool"`,
 }

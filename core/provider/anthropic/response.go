@@ -70,7 +70,6 @@ func blockPart(parts []chat.Part, v gjson.Result) []chat.Part {
 	return parts
 }
 
-// FinishOf maps a stop_reason.
 func FinishOf(reason string) chat.Finish {
 	switch reason {
 	case "":
@@ -95,7 +94,7 @@ func FinishOf(reason string) chat.Finish {
 //	 "cache_creation":{"ephemeral_5m_input_tokens","ephemeral_1h_input_tokens"},
 //	 "output_tokens_details":{"thinking_tokens"},"server_tool_use":{"web_search_requests"},"service_tier","speed","inference_geo"}
 //
-// In a stream, the counts are cumulative, and the last event has only some of them. input_tokens excludes tokens read
+// In a stream, the counts are cumulative. The last event has only some of them. input_tokens excludes tokens read
 // from or written to the cache.
 func mergeUsage(u *chat.Usage, v gjson.Result) {
 	uncached := u.Input - min(u.Input, u.CachedInput+u.CacheWrite+u.CacheWrite1h)
@@ -123,8 +122,8 @@ func mergeUsage(u *chat.Usage, v gjson.Result) {
 		case "speed", "inference_geo":
 			wire.Names(u, key.Str, value)
 		case chat.TierMember:
-			// Priority Tier is capacity that the account has bought in advance, so it has no separate price per
-			// token.
+			// The account has bought the capacity of Priority Tier in advance, so its tokens have no price of their
+			// own.
 			if value.Str != "priority" {
 				wire.Names(u, key.Str, value)
 			}

@@ -130,7 +130,7 @@ func blockDelta(s *wire.State, delta gjson.Result, out []chat.Delta) []chat.Delt
 	return out
 }
 
-// blockStop ends a block. A tool call without arguments has no pieces, so it gets an empty object here.
+// blockStop ends a block. If a tool call has no arguments, there are no pieces, and blockStop sends an empty object.
 func blockStop(s *wire.State, out []chat.Delta) []chat.Delta {
 	if s.Block == toolBlock && s.Flags == noArgs {
 		out = append(out, chat.Delta{Kind: chat.DeltaArgs, Index: s.Tools - 1, Text: "{}"})
@@ -148,7 +148,8 @@ func messageDelta(s *wire.State, root gjson.Result, out []chat.Delta) []chat.Del
 	return usage(s, jsonvalue.Get(root.Raw, "usage"), out, true)
 }
 
-// usage merges token counts. Only the last event's counts mark the usage as reported, because earlier ones are incomplete.
+// usage merges token counts. Earlier counts are incomplete, so only the last event's counts mark the usage as
+// reported.
 func usage(s *wire.State, v gjson.Result, out []chat.Delta, last bool) []chat.Delta {
 	if !v.IsObject() {
 		return out

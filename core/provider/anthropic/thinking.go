@@ -8,8 +8,8 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// thinking contains the request's reasoning parameters. kind is the type in the field thinking, or empty if there is
-// no such field. effort is output_config.effort.
+// thinking contains the request's reasoning parameters. kind is the type in the field thinking. If there is no such
+// field, kind is empty. effort is output_config.effort.
 type thinking struct {
 	kind      string
 	budget    uint64
@@ -38,8 +38,8 @@ func (t *thinking) write(b *jsontext.Builder) {
 	b.Close('}')
 }
 
-// thinkingOf chooses the reasoning parameters. For callers with this dialect, they are unchanged. For others, they
-// depend on the model. Before 4.6, thinking takes a token budget. From 4.6 on, it takes an effort, and the model
+// thinkingOf chooses the reasoning parameters. If the caller has this dialect, they are unchanged. Otherwise, they
+// depend on the model: before 4.6, thinking takes a token budget. From 4.6 on, it takes an effort, and the model
 // decides.
 func thinkingOf(c *wire.Call) thinking {
 	r := c.Request
@@ -67,8 +67,8 @@ func (t *thinking) copyFrom(r *chat.Reasoning) {
 	}
 }
 
-// translate omits thinking where the API would reject it. This is the case with a forced tool call. For a budget, it
-// is also the case after a tool call whose thinking is missing or from another provider.
+// translate omits thinking that the API would reject. The API rejects thinking with a forced tool call. It also
+// rejects a budget after a tool call whose thinking is missing or from another provider.
 func (t *thinking) translate(c *wire.Call) {
 	r := &c.Request.Reasoning
 	major, minor, versioned := modelVersion(c.Model.Upstream)
@@ -92,8 +92,8 @@ func (t *thinking) translate(c *wire.Call) {
 	}
 }
 
-// fit adds the budget to max_tokens so that the text keeps its limit, and clamps the sum to the model's maximum. It
-// drops thinking if less than the minimum budget remains.
+// fit adds the budget to max_tokens so that the text keeps its limit. It clamps the sum to the model's maximum. If
+// less than the minimum budget remains, fit drops thinking.
 func (t *thinking) fit(c *wire.Call) {
 	room, maxOutput := t.maxTokens, c.Model.MaxOutput
 	t.maxTokens += t.budget
@@ -109,8 +109,8 @@ func (t *thinking) fit(c *wire.Call) {
 }
 
 // modelVersion parses the version in a model's name. For example, claude-opus-4-6, claude-sonnet-5 and
-// claude-3-7-sonnet-20250219 are 4.6, 5.0 and 3.7. Dates are not versions. A name without a version belongs to a
-// model newer than this naming scheme.
+// claude-3-7-sonnet-20250219 are 4.6, 5.0 and 3.7. Dates are not versions. If a name has no version, its model is
+// newer than this naming scheme.
 func modelVersion(name string) (major, minor int, ok bool) {
 	if i := strings.Index(name, "claude"); i >= 0 {
 		name = name[i:]
@@ -134,7 +134,7 @@ func modelVersion(name string) (major, minor int, ok bool) {
 	return 0, 0, false
 }
 
-// smallNumber parses the digits at i. end is the index after them. n is -1 if there are none or more than two.
+// smallNumber parses the digits at i. end is the index after them. If there are none or more than two, n is -1.
 func smallNumber(s string, i int) (n, end int) {
 	end = i
 	for end < len(s) && s[end] >= '0' && s[end] <= '9' {

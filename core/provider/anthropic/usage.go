@@ -14,8 +14,8 @@ const knownUsage = " input_tokens cache_read_input_tokens cache_creation_input_t
 	"server_tool_use.web_fetch_requests service_tier speed inference_geo iterations fallback_credit "
 
 // countCall counts the call of a provider tool in a content block. The usage has the number of searches that
-// Anthropic charges for, which excludes failed ones. All code in a response runs in one container, which nothing else
-// counts.
+// Anthropic charges for. It does not include failed searches. All code in a response runs in one container, which
+// nothing else counts.
 func countCall(u *chat.Usage, block gjson.Result) {
 	if jsonvalue.String(block.Raw, "type") != "server_tool_use" {
 		return
@@ -28,8 +28,8 @@ func countCall(u *chat.Usage, block gjson.Result) {
 	}
 }
 
-// addCompaction adds the tokens used to summarize the conversation. The usage lists them under iterations and does
-// not include them in its own counts.
+// addCompaction adds the tokens used to summarize the conversation. They are listed under iterations, and the usage's
+// own counts exclude them.
 func addCompaction(u *chat.Usage, v gjson.Result) {
 	list := jsonvalue.Get(v.Raw, "iterations")
 	if !list.IsArray() {

@@ -11,7 +11,7 @@ import (
 )
 
 // Failure parses {"error":{"message","type","param","code","status","innererror":{"code",
-// "content_filter_result":{…}}}}, and {"statusCode","message"} from Azure's frontend. Codes are OpenAI's, Azure's
+// "content_filter_result":{…}}}}, and {"statusCode","message"} from Azure's frontend. A code is OpenAI's, Azure's
 // (such as DeploymentNotFound) or the status as a string.
 func Failure(status uint64, root gjson.Result) wire.Failure {
 	f := openai.Failure(status, root)

@@ -1,6 +1,6 @@
-// Package azure implements the client side of Azure OpenAI, which has OpenAI's dialect but different URLs and a
-// different header for the API key. Source: Azure OpenAI in Microsoft Foundry Models REST API reference and "Azure
-// OpenAI v1 API" (learn.microsoft.com/azure/ai-foundry/openai).
+// Package azure implements the client side of Azure OpenAI. It has OpenAI's dialect, other URLs, and another header
+// for the API key. Source: Azure OpenAI in Microsoft Foundry Models REST API reference and "Azure OpenAI v1 API"
+// (learn.microsoft.com/azure/ai-foundry/openai).
 package azure
 
 import (
@@ -13,7 +13,7 @@ import (
 // Carries lists the parameters that chat completions support.
 const Carries = openai.Carries
 
-// settingVersion is the setting for the API version, such as 2024-10-21. If it is set, the base URL is
+// settingVersion is the setting for the API version, such as 2024-10-21. If the setting has a value, the base URL is
 // https://NAME.openai.azure.com. Otherwise, requests use the v1 API, and the base URL is
 // https://NAME.openai.azure.com/openai/v1.
 const settingVersion = "apiVersion"
@@ -28,8 +28,8 @@ func Direct(c *wire.Call, members abi.Part) abi.Action {
 	return wire.Post(url(c.Model, "/chat/completions"), openai.DirectBody(c, members), auth(c.Model)...)
 }
 
-// url returns the URL of a model's operation. Model.Upstream is the name of the operator's deployment. The v1 API
-// takes it from the body, and older versions take it from the path.
+// url returns the URL of a model's operation. Model.Upstream is the name of the operator's deployment. It is in the
+// body for the v1 API, and in the path for older versions.
 func url(m *config.Model, operation string) string {
 	version := m.Provider.Setting(settingVersion)
 	if version == "" {

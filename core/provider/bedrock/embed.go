@@ -13,9 +13,9 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// EmbedRequest builds an InvokeModel request for embeddings from Amazon Titan or Cohere. The Action's URL is empty
-// for other models, for tokens, and for more than one text to Titan, which accepts one text per request. Source:
-// Amazon Bedrock User Guide, "Amazon Titan Embeddings Text" and "Cohere Embed models".
+// EmbedRequest builds an InvokeModel request for embeddings from Amazon Titan or Cohere. For other models and for
+// tokens, the Action's URL is empty. Titan accepts one text per request, so for more texts the URL is empty too.
+// Source: Amazon Bedrock User Guide, "Amazon Titan Embeddings Text" and "Cohere Embed models".
 func EmbedRequest(c *wire.EmbedCall) abi.Action {
 	switch id := c.Model.Upstream; {
 	case len(c.Tokens) > 0 || len(c.Inputs) == 0:
@@ -39,9 +39,8 @@ func titan(c *wire.EmbedCall) []byte {
 	return b.B
 }
 
-// EmbedResponse parses Titan's {"embedding":[…],"inputTextTokenCount"} and Cohere's
-// {"embeddings":{"float":[[…]]}} or, without types, {"embeddings":[[…]]}. Cohere reports tokens only in a
-// header.
+// EmbedResponse parses Titan's {"embedding":[…],"inputTextTokenCount"} and Cohere's {"embeddings":{"float":[[…]]}}.
+// Without types, Cohere sends {"embeddings":[[…]]}. It reports tokens only in a header.
 func EmbedResponse(root gjson.Result) (e wire.Embedding, ok bool) {
 	if jsonvalue.Get(root.Raw, "embedding").Exists() {
 		e.Vectors, ok = wire.Vectors("["+root.Raw+"]", "embedding")

@@ -9,8 +9,8 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Failure parses {"message"}, or {"Message"}, which some AWS frontends send. The exception type is in a header, but
-// the status is enough except for a 400.
+// Failure parses {"message"}, or {"Message"}, which some AWS frontends send. The exception type is in a header.
+// Except for a 400, the status is enough.
 //
 //	400 ValidationException, ServiceQuotaExceededException   403 AccessDeniedException and bad signatures
 //	404 ResourceNotFoundException   408 ModelTimeoutException   424 ModelErrorException
@@ -29,7 +29,6 @@ func Failure(status uint64, root gjson.Result) wire.Failure {
 	return f
 }
 
-// rejectionKind classifies a 400 by its message.
 func rejectionKind(message string) wire.FailureKind {
 	for _, known := range [...]struct {
 		phrase string

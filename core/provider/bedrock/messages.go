@@ -11,15 +11,13 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// writer writes the body of a request.
 type writer struct {
 	b         jsontext.Builder
-	documents int  // the number of documents written so far, which makes their names unique
+	documents int  // the number of documents so far, which makes their names unique
 	failed    bool // a part could not be written
 	calls     bool // tool calls or results were written
 }
 
-// system writes the system instructions, including those in later messages.
 func (w *writer) system(r *chat.Request) {
 	started := false
 	for i := range r.Messages {
@@ -46,7 +44,7 @@ func (w *writer) system(r *chat.Request) {
 	}
 }
 
-// messages writes the turns. Roles must alternate, so it merges neighboring messages with the same role.
+// messages writes the turns. Roles must alternate, so neighboring messages with the same role are merged.
 func (w *writer) messages(r *chat.Request) {
 	w.b.Key("messages")
 	w.b.Open('[')
@@ -67,7 +65,7 @@ func (w *writer) messages(r *chat.Request) {
 	w.b.Close(']')
 }
 
-// roleOf returns the API's role for a message, or "" if the message is not written.
+// roleOf returns the API's role for a message. If the message is not written, it returns "".
 func roleOf(m *chat.Message) string {
 	if m.Role == chat.System {
 		return ""
@@ -84,7 +82,7 @@ func roleOf(m *chat.Message) string {
 	return ""
 }
 
-// turn writes one turn. Tool results come first, because models require them directly after the calls.
+// turn writes one turn. Tool results come first: models require them directly after the calls.
 func (w *writer) turn(messages []chat.Message, role string) {
 	w.b.Open('{')
 	w.b.Key("role")
@@ -109,7 +107,7 @@ func (w *writer) turn(messages []chat.Message, role string) {
 }
 
 // writable reports whether a part can be sent. Text must not be blank, and thinking must be signed by Claude.
-// Claude's signatures are base64, while those from other providers have a prefix with ":".
+// Claude's signatures are base64. Signatures of other providers have a prefix with ":".
 func writable(p *chat.Part, role string) bool {
 	switch p.Kind {
 	case chat.Text, chat.Refusal:
@@ -140,7 +138,7 @@ func blank(text jsontext.Escaped) bool {
 	return true
 }
 
-// block writes a part, followed by a cache point if the part is marked for caching.
+// block writes a part. If the part is marked for caching, a cache point follows.
 func (w *writer) block(p *chat.Part) {
 	switch p.Kind {
 	case chat.Text, chat.Refusal:
@@ -200,7 +198,6 @@ func (w *writer) image(p *chat.Part) {
 	w.b.B = append(append(w.b.B, p.Data...), `"}}}`...)
 }
 
-// mediaType returns a part's media type in lowercase, without parameters.
 func mediaType(p *chat.Part) string {
 	kind, _, _ := strings.Cut(p.Media.Plain(), ";")
 	return strings.ToLower(strings.TrimSpace(kind))
@@ -247,10 +244,10 @@ func documentFormat(media string) string {
 	return ""
 }
 
-// maxName keeps document names, including their numeric suffixes, below the limit of 200 characters.
+// maxName keeps document names below the limit of 200 characters. Their numeric suffixes count too.
 const maxName = 150
 
-// documentName replaces all characters except letters, digits, hyphens, parentheses and brackets with hyphens.
+// documentName replaces characters with hyphens, except letters, digits, hyphens, parentheses and brackets.
 func documentName(name string) string {
 	clean := make([]byte, 0, min(len(name), maxName))
 	for i := 0; i < len(name) && len(clean) < maxName; i++ {
@@ -314,8 +311,8 @@ func (w *writer) toolResult(p *chat.Part) {
 	b.Close('}')
 }
 
-// toolID returns the hash of an ID that Converse rejects, and any other ID unchanged. Valid IDs consist of 1 to 64
-// letters, digits, "_" and "-". The ID of a call and the ID of its result change in the same way.
+// toolID returns the hash of an ID that Converse rejects. Valid IDs stay unchanged. They consist of 1 to 64 letters,
+// digits, "_" and "-". A call and its result get the same new ID.
 func toolID(id jsontext.Escaped) jsontext.Escaped {
 	valid := id != "" && len(id) <= 64
 	for i := 0; i < len(id) && valid; i++ {

@@ -15,9 +15,8 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Carries lists the parameters that Converse supports. Image URLs are not included, because Converse accepts only S3
-// URLs. The catalog lists parameters that only some models do not support (cache points, a schema, a forced tool
-// call) under drops.
+// Carries lists the parameters that Converse supports. Image URLs are not included: Converse accepts only S3 URLs.
+// Some models do not support cache points, a schema or a forced tool call. The catalog lists these under drops.
 const Carries = chat.ParamAlienThinking | chat.ParamTemperature | chat.ParamTopP | chat.ParamTopK | chat.ParamStop | chat.ParamToolChoice |
 	chat.ParamFormatSchema | chat.ParamReasoning | chat.ParamCache | chat.ParamThinking | chat.ParamTools |
 	chat.ParamImages | chat.ParamFiles
@@ -31,8 +30,8 @@ const (
 	settingBearer = "bearer"
 )
 
-// Request builds a Converse request from a conversation. The Action's URL is empty if Converse does not support a
-// part of the conversation.
+// Request builds a Converse request from a conversation. If Converse does not support a part of the conversation, the
+// Action's URL is empty.
 func Request(c *wire.Call) abi.Action {
 	operation := "/converse"
 	if c.Request.Stream {
@@ -94,7 +93,7 @@ func body(c *wire.Call) ([]byte, bool) {
 	extraFields(b, r, v, &t)
 	output(b, &r.Format, t.effort)
 	if v == anthropic && len(r.Stop) > 0 {
-		// By default, the response does not say which stop sequence matched.
+		// Without this field, the response does not say which stop sequence matched.
 		b.Member("additionalModelResponseFieldPaths", `["/stop_sequence"]`)
 	}
 	b.Close('}')
@@ -102,8 +101,8 @@ func body(c *wire.Call) ([]byte, bool) {
 }
 
 // inference writes {"maxTokens","temperature","topP","stopSequences"}. Claude rejects temperature and topP when
-// thinking is on and, since version 4.1, the combination of the two. Callers of other APIs cannot know this, so the
-// conflicting ones are dropped.
+// thinking is on. Since version 4.1, Claude also rejects the two together. Callers of other APIs cannot know this, so
+// the parameters that conflict are dropped.
 func inference(b *jsontext.Builder, c *wire.Call, v vendor, t *thinking) {
 	r := c.Request
 	switch {

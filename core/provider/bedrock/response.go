@@ -54,7 +54,7 @@ func blockPart(parts []chat.Part, v gjson.Result) []chat.Part {
 	return parts
 }
 
-// serverTool is the type of a tool call that Bedrock executes itself.
+// serverTool is the type of a tool call that Bedrock runs itself.
 const serverTool = "server_tool_use"
 
 func reasoningPart(parts []chat.Part, v gjson.Result) []chat.Part {
@@ -76,7 +76,6 @@ func addText(parts []chat.Part, v gjson.Result) []chat.Part {
 	return parts
 }
 
-// finishOf maps a stopReason.
 func finishOf(reason string) chat.Finish {
 	switch reason {
 	case "":
@@ -96,8 +95,8 @@ func finishOf(reason string) chat.Finish {
 }
 
 // usage parses {"inputTokens","outputTokens","totalTokens","cacheReadInputTokens","cacheWriteInputTokens",
-// "cacheDetails":[{"ttl":"1h","inputTokens"}]}. inputTokens excludes tokens read from or written to the cache
-// (User Guide, "Prompt caching"). cacheDetails breaks down the written tokens by TTL.
+// "cacheDetails":[{"ttl":"1h","inputTokens"}]}. inputTokens excludes tokens read from or written to the cache (User
+// Guide, "Prompt caching"). cacheDetails has the written tokens by TTL.
 func usage(v gjson.Result) chat.Usage {
 	written := wire.Count(jsonvalue.Get(v.Raw, "cacheWriteInputTokens"))
 	u := chat.Usage{

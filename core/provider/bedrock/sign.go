@@ -12,15 +12,15 @@ import (
 // signer signs requests to AWS with Signature Version 4. Source: AWS IAM User Guide, "AWS Signature Version 4
 // for API requests" (docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv.html).
 type signer struct {
-	accessKeyID, secret, token string // token is the session token of temporary credentials, and otherwise empty
+	accessKeyID, secret, token string // the session token of temporary credentials; empty: none
 	region, service            string
 	nowMs                      uint64
 }
 
 const algorithm = "AWS4-HMAC-SHA256"
 
-// sign returns the headers to add to a request. Of the existing headers, it signs only content-type. contentType is
-// empty if the request has no such header. The URL must have no query.
+// sign returns the headers to add to a request. Of the existing headers, it signs only content-type. If the request
+// has no such header, contentType is empty. The URL must have no query.
 func (s *signer) sign(method, url, contentType string, body []byte) []abi.Header {
 	stamp := timestamp(s.nowMs)
 	scope := stamp[:len("20060102")] + "/" + s.region + "/" + s.service + "/aws4_request"
@@ -50,7 +50,7 @@ func (s *signer) canonical(method, url, contentType, stamp string, body []byte) 
 		signed += ";x-amz-security-token"
 	}
 	hash := sha256.Sum256(body)
-	// Every service except S3 requires the URL's escaped path to be escaped again.
+	// Except for S3, the URL's escaped path is escaped again.
 	return method + "\n" + escape(path, true) + "\n\n" + headers + "\n" + signed + "\n" + hex(hash[:]), signed
 }
 
@@ -62,7 +62,7 @@ func (s *signer) key(date string) []byte {
 	return hmac.SHA256(key, "aws4_request")
 }
 
-// split returns a URL's host, including the port if there is one, and its path.
+// split returns a URL's host and its path. The host includes the port, if there is one.
 func split(url string) (host, path string) {
 	if i := strings.Index(url, "://"); i >= 0 {
 		url = url[i+len("://"):]
@@ -83,7 +83,7 @@ func hex(b []byte) string {
 	return string(out)
 }
 
-// escape percent-encodes every byte except letters, digits, "-._~" and, if slashes is set, "/".
+// escape percent-encodes every byte except letters, digits and "-._~". If slashes is set, "/" stays unchanged too.
 func escape(s string, slashes bool) string {
 	const digits = "0123456789ABCDEF"
 	out := make([]byte, 0, len(s)+16)

@@ -14,12 +14,12 @@ import (
 // The kinds of open block, in wire.State.Block.
 const (
 	otherBlock  = iota
-	toolBlock   // a tool call without any arguments so far
-	argsBlock   // a tool call with some arguments
-	serverBlock // a tool call that Bedrock executes itself
+	toolBlock   // a tool call without arguments so far
+	argsBlock   // a tool call with arguments
+	serverBlock // a tool call that Bedrock runs itself
 )
 
-// Stream parses the payload of one message. name is its event type or exception type. Blocks do not overlap, and only
+// Stream parses the payload of one message. name is its event type or exception type. Blocks do not overlap. Only
 // tool call blocks have a start:
 //
 //	messageStart {"role"}, contentBlockStart {"contentBlockIndex","start":{"toolUse":{"toolUseId","name"}}},
@@ -119,7 +119,7 @@ func argsDelta(s *wire.State, out []chat.Delta, v gjson.Result) []chat.Delta {
 	return append(out, chat.Delta{Kind: chat.DeltaArgs, Index: s.Tools - 1, Text: text})
 }
 
-// blockStop ends a block. A tool call without arguments has no pieces, so it gets an empty object here.
+// blockStop ends a block. If a tool call has no arguments, there are no pieces, and blockStop sends an empty object.
 func blockStop(s *wire.State, out []chat.Delta) []chat.Delta {
 	if s.Block == toolBlock {
 		out = append(out, chat.Delta{Kind: chat.DeltaArgs, Index: s.Tools - 1, Text: "{}"})

@@ -8,23 +8,22 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// thinking has the request's reasoning parameters.
 type thinking struct {
 	vendor    vendor
-	kind      string // type of Claude's thinking or Nova's reasoningConfig; if empty, neither is written
+	kind      string // type of Claude's thinking or Nova's reasoningConfig; empty: neither is written
 	budget    uint64 // Claude's budget_tokens
 	level     string // Nova's maxReasoningEffort
 	effort    string // outputConfig.effort
-	maxTokens uint64 // the request's maxTokens, which includes the budget; if 0, it is not written
+	maxTokens uint64 // the request's maxTokens, which includes the budget; 0: not written
 }
 
-// excludesSampling reports whether the model rejects sampling parameters together with this thinking.
+// excludesSampling reports whether the model rejects sampling parameters with this thinking.
 func (t *thinking) excludesSampling() bool {
 	return t.vendor == anthropic && (t.kind == "enabled" || t.kind == "adaptive") || t.level == "high"
 }
 
-// thinkingOf chooses the reasoning parameters. Claude takes a token budget before version 4.6, and an effort from
-// then on. Nova 2 and later take a level. Other vendors' models have no parameter in common, so none is sent to them.
+// thinkingOf chooses the reasoning parameters. Claude takes a token budget before version 4.6 and an effort since
+// then. Nova 2 and later take a level. Other vendors' models have no common parameter, so they get none.
 func thinkingOf(c *wire.Call, v vendor) thinking {
 	r := c.Request
 	t := thinking{vendor: v, maxTokens: r.MaxTokens}
@@ -44,7 +43,7 @@ func thinkingOf(c *wire.Call, v vendor) thinking {
 	return t
 }
 
-// nova omits maxTokens for the highest level, which rejects it.
+// For the highest level, nova omits maxTokens, which that level rejects.
 func (t *thinking) nova(r *chat.Reasoning) {
 	if r.Off || r.Effort == "none" {
 		t.kind = "disabled"
@@ -62,7 +61,7 @@ func (t *thinking) nova(r *chat.Reasoning) {
 	}
 }
 
-// claude omits thinking where Claude would reject it. Claude rejects it with a forced tool call. It also rejects a
+// claude omits thinking that Claude would reject. Claude rejects thinking with a forced tool call. It also rejects a
 // budget after a tool call whose thinking is missing or from another provider.
 func (t *thinking) claude(c *wire.Call, r *chat.Reasoning) {
 	major, minor, versioned := modelVersion(c.Model.Upstream)
@@ -97,9 +96,9 @@ func alwaysThinks(name string) bool {
 	return strings.Contains(name, "claude-fable") || strings.Contains(name, "claude-mythos")
 }
 
-// fit makes room for a budget that is not below maxTokens. It adds the budget to maxTokens, so that the text keeps
-// its limit, and clamps the sum to the model's maximum. It drops thinking if less than the minimum budget remains. A
-// request without maxTokens remains unchanged, because Bedrock then applies the model's maximum.
+// fit makes room for a budget that is not below maxTokens. It adds the budget to maxTokens so that the text keeps its
+// limit. It clamps the sum to the model's maximum. If less than the minimum budget remains, fit drops thinking. If
+// the request has no maxTokens, fit changes nothing: Bedrock applies the model's maximum.
 func (t *thinking) fit(maxOutput uint64) {
 	if t.maxTokens == 0 || t.budget < t.maxTokens {
 		return
@@ -141,8 +140,8 @@ func (t *thinking) write(b *jsontext.Builder, v vendor) {
 }
 
 // modelVersion parses Claude's version in a model ID: 4.5 from us.anthropic.claude-sonnet-4-5-20250929-v1:0, 3.7 from
-// anthropic.claude-3-7-sonnet-20250219-v1:0. Dates are not versions. An ID without a version belongs to a model that
-// is newer than this naming scheme.
+// anthropic.claude-3-7-sonnet-20250219-v1:0. Dates are not versions. If an ID has no version, its model is newer than
+// this naming scheme.
 func modelVersion(id string) (major, minor uint64, ok bool) {
 	at := strings.Index(id, "claude")
 	if at < 0 {
@@ -167,7 +166,7 @@ func modelVersion(id string) (major, minor uint64, ok bool) {
 	return 0, 0, false
 }
 
-// digitsAt parses the digits at an index and counts them. n is valid only for up to three digits.
+// digitsAt parses the digits at an index and counts them. n is valid for up to three digits.
 func digitsAt(s string, at int) (n uint64, digits int) {
 	for i := at; i < len(s) && s[i] >= '0' && s[i] <= '9'; i++ {
 		if digits < 3 {

@@ -33,7 +33,7 @@ func (w *writer) tools(r *chat.Request) {
 	b.Close('}')
 }
 
-// functions counts the tools that are functions. Others are server tools of another provider.
+// functions counts the functions among the tools. All other tools are server tools of another provider.
 func functions(tools []chat.Tool) (n int) {
 	for i := range tools {
 		if tools[i].Raw == "" {

@@ -10,8 +10,8 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// EmbedRequest builds an embeddings request. Cohere accepts up to 96 texts per request. The Action's URL is empty if
-// the inputs are token IDs.
+// EmbedRequest builds an embeddings request. Cohere accepts up to 96 texts per request. If the inputs are token IDs,
+// the Action's URL is empty.
 func EmbedRequest(c *wire.EmbedCall) abi.Action {
 	if len(c.Tokens) > 0 {
 		return abi.Action{}
@@ -19,9 +19,9 @@ func EmbedRequest(c *wire.EmbedCall) abi.Action {
 	return wire.Post(c.Model.Provider.BaseURL+"/embed", []abi.Part{{Data: EmbedBody(c, c.Model.Upstream)}}, openai.Auth(c.Model)...)
 }
 
-// EmbedBody returns the body of EmbedRequest. It always sends input_type search_document. Cohere embeds documents and
-// queries differently, but callers cannot specify the type, and most texts are documents. The body for Amazon Bedrock
-// has no model.
+// EmbedBody returns the body of EmbedRequest. Its input_type is always search_document: Cohere embeds documents and
+// queries differently, callers cannot state the type, and most texts are documents. The body for Amazon Bedrock has
+// no model.
 func EmbedBody(c *wire.EmbedCall, model string) []byte {
 	c.User = ""
 	return c.Body(model, "texts", `"input_type":"search_document","embedding_types":["float"]`, "output_dimension")

@@ -12,8 +12,8 @@ import (
 // statusClosed is Cohere's status for a canceled request.
 const statusClosed = 499
 
-// Failure parses {"id","message"}. A 400 with "too many tokens" is about the prompt's length. Waiting does not help
-// after a 429 about a trial key's monthly calls. Source: "Errors (status codes and description)"
+// Failure parses {"id","message"}. If a 400 says "too many tokens", the prompt is too long. If a 429 is about a trial
+// key's monthly calls, waiting does not help. Source: "Errors (status codes and description)"
 // (docs.cohere.com/reference/errors) and "Rate limits".
 func Failure(status uint64, root gjson.Result) wire.Failure {
 	f := wire.Failure{Kind: wire.ByStatus(status), Message: jsonvalue.Text(root.Raw, "message")}

@@ -5,8 +5,8 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// messages writes the conversation. All system messages become one message at the start, because some models reject
-// system messages in other places.
+// messages writes the conversation. Some models reject system messages after the start, so all of them become one
+// message at the start.
 func messages(b *jsontext.Builder, all []chat.Message) {
 	b.Key("messages")
 	b.Open('[')
@@ -37,7 +37,6 @@ func system(b *jsontext.Builder, all []chat.Message) {
 	}
 }
 
-// message writes a message that has only content.
 func message(b *jsontext.Builder, role string, parts []chat.Part) {
 	b.Open('{')
 	b.Key("role")
@@ -47,8 +46,8 @@ func message(b *jsontext.Builder, role string, parts []chat.Part) {
 	b.Close('}')
 }
 
-// user writes a user message. Tool results become separate messages before the rest. Results cannot contain images,
-// so their images become part of the rest.
+// user writes a user message. Tool results become separate messages before the rest. They cannot contain images, so
+// their images become part of the rest.
 func user(b *jsontext.Builder, parts []chat.Part) {
 	results := 0
 	for i := range parts {
@@ -88,8 +87,8 @@ func toolResult(b *jsontext.Builder, p *chat.Part) {
 	b.Close('}')
 }
 
-// assistant writes an assistant message, with its thinking and text as content, and its tool calls. Thinking before
-// calls goes into tool_plan, where Cohere's models put it.
+// assistant writes an assistant message: its thinking and text as content, and its tool calls. Thinking before calls
+// goes into tool_plan, where Cohere's models put it.
 func assistant(b *jsontext.Builder, parts []chat.Part) {
 	calls, others := 0, 0
 	for i := range parts {
@@ -113,8 +112,8 @@ func assistant(b *jsontext.Builder, parts []chat.Part) {
 	b.Close('}')
 }
 
-// textParts writes text parts, and also thinking if thoughts is set. It writes a string if the only part is text,
-// otherwise an array.
+// textParts writes text parts. If thoughts is set, it also writes thinking. If the only part is text, it writes a
+// string. Otherwise, it writes an array.
 func textParts(b *jsontext.Builder, parts []chat.Part, thoughts bool) {
 	if len(parts) == 1 && parts[0].Kind == chat.Text {
 		b.Text(parts[0].Text)
@@ -140,7 +139,7 @@ func textParts(b *jsontext.Builder, parts []chat.Part, thoughts bool) {
 	b.Close(']')
 }
 
-// typedPart writes a part whose content is in a field named like its type, such as {"type":"text","text":…}.
+// typedPart writes a part. The part's content is in the field named like its type, such as {"type":"text","text":…}.
 func typedPart(b *jsontext.Builder, kind string, text jsontext.Escaped) {
 	b.Open('{')
 	b.Key("type")
@@ -193,7 +192,7 @@ func toolCalls(b *jsontext.Builder, parts []chat.Part) {
 	b.Close(']')
 }
 
-// content writes a string if the only part is text, otherwise an array of text parts and images.
+// content writes a string if the only part is text. Otherwise, it writes an array of text parts and images.
 func content(b *jsontext.Builder, parts []chat.Part) {
 	for i := range parts {
 		if parts[i].Kind == chat.Image {
@@ -204,7 +203,7 @@ func content(b *jsontext.Builder, parts []chat.Part) {
 	texts(b, parts)
 }
 
-// texts writes a string if the only part is text, otherwise an array of text parts.
+// texts writes a string if the only part is text. Otherwise, it writes an array of text parts.
 func texts(b *jsontext.Builder, parts []chat.Part) { textParts(b, parts, false) }
 
 func textsAndImages(b *jsontext.Builder, parts []chat.Part) {

@@ -63,8 +63,8 @@ func format(b *jsontext.Builder, f *chat.Format) {
 	b.Close('}')
 }
 
-// thinking enables or disables thinking and sets its token budget. Cohere has no effort levels, so low and medium
-// become the budgets from the compatibility tables of Google and Anthropic. Higher levels have no budget.
+// thinking turns thinking on or off and sets its token budget. Cohere has no effort levels. Low and medium become
+// budgets from the compatibility tables of Google and Anthropic. Higher levels have no budget.
 func thinking(b *jsontext.Builder, r *chat.Reasoning) {
 	budget := r.Budget
 	switch {
@@ -89,8 +89,8 @@ func thinking(b *jsontext.Builder, r *chat.Reasoning) {
 	b.Close('}')
 }
 
-// tools writes the functions and the tool choice. Cohere cannot force a specific function, so a forced function is
-// sent alone with REQUIRED. It skips server tools from other dialects.
+// tools writes the functions and the tool choice. Cohere cannot force a specific function. If a function is forced,
+// it is therefore sent alone, with REQUIRED. Server tools from other dialects are left out.
 func tools(b *jsontext.Builder, r *chat.Request) {
 	forced := r.ToolChoice.Choice == chat.ChoiceTool
 	written := false

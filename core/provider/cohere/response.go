@@ -76,9 +76,8 @@ func finishOf(reason string) chat.Finish {
 	return chat.FinishError
 }
 
-// usage parses {"billed_units":{"input_tokens","output_tokens"},"tokens":{the same},"cached_tokens"}. It uses
-// billed_units, which Cohere charges for. tokens also includes tokens that Cohere adds to prompts or lets its
-// models generate at its own expense.
+// usage parses {"billed_units":{"input_tokens","output_tokens"},"tokens":{the same},"cached_tokens"}. The result is
+// billed_units, which Cohere charges for. tokens also includes tokens that Cohere does not charge for.
 func usage(v gjson.Result) chat.Usage {
 	units := jsonvalue.Get(v.Raw, "billed_units")
 	if jsonvalue.Get(units.Raw, "input_tokens").Type != gjson.Number && jsonvalue.Get(units.Raw, "output_tokens").Type != gjson.Number {
@@ -94,9 +93,10 @@ func usage(v gjson.Result) chat.Usage {
 	return u
 }
 
-// logProbs converts [{"text","token_ids","logprobs":[…]}], which has pieces of text with one number per token, to
-// OpenAI's {"content":[{"token","logprob","bytes":null,"top_logprobs":[]}],"refusal":null}. A piece's probability is
-// the product of its tokens' probabilities, so their logarithms are added.
+// logProbs converts [{"text","token_ids","logprobs":[…]}] to OpenAI's
+// {"content":[{"token","logprob","bytes":null,"top_logprobs":[]}],"refusal":null}. Each element is a piece of text
+// with one number per token. A piece's probability is the product of its tokens' probabilities, so logProbs adds the
+// logarithms.
 func logProbs(v gjson.Result) string {
 	if !v.IsArray() && !v.IsObject() {
 		return ""
@@ -122,7 +122,7 @@ func logProbs(v gjson.Result) string {
 func logProb(b *jsontext.Builder, piece gjson.Result) {
 	sum := 0.0
 	jsonvalue.Get(piece.Raw, "logprobs").ForEach(func(_, n gjson.Result) bool {
-		// The bounds keep the sum finite, because JSON has no infinity.
+		// The bounds keep the sum finite. JSON has no infinity.
 		if n.Type == gjson.Number && n.Num > -1e6 && n.Num <= 0 {
 			sum += n.Num
 		}

@@ -8,10 +8,10 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// argsGiven, in wire.State.Flags, is set as soon as the open tool call has any arguments.
+// argsGiven, in wire.State.Flags, is set once the open tool call has any arguments.
 const argsGiven = 1
 
-// Stream parses one event, identified by its type, which is also the event's name:
+// Stream parses one event. The event's type is also its name:
 //
 //	message-start    {"id","delta":{"message":{"role"}}}
 //	content-start    {"index","delta":{"message":{"content":{"type":"text"|"thinking","text"|"thinking"}}}}
@@ -22,8 +22,8 @@ const argsGiven = 1
 //	tool-call-end    {"index"}
 //	message-end      {"id","delta":{"finish_reason","usage":{…},"error"}}
 //
-// Other events (content-end, citation-start, citation-end, debug) are ignored. message-end is the end marker
-// unless it reports a failure.
+// Other events (content-end, citation-start, citation-end, debug) are ignored. If message-end does not report a
+// failure, it is the end marker.
 func Stream(s *wire.State, name string, root gjson.Result, out []chat.Delta) ([]chat.Delta, bool) {
 	if !root.IsObject() {
 		return out, false
@@ -82,8 +82,7 @@ func contentDeltas(v gjson.Result, out []chat.Delta) []chat.Delta {
 	return text(chat.DeltaText, jsonvalue.Get(v.Raw, "text"), out)
 }
 
-// toolStart starts a tool call. Calls follow one another. They are counted here because an event's index can be
-// absent.
+// toolStart starts a tool call. Calls follow one another. An event's index can be missing, so calls are counted here.
 func toolStart(s *wire.State, call gjson.Result, out []chat.Delta) []chat.Delta {
 	out = append(out, chat.Delta{
 		Kind: chat.DeltaTool, Index: s.Tools, ID: jsonvalue.Text(call.Raw, "id"), Name: jsonvalue.Text(call.Raw, "function.name"),
@@ -102,7 +101,7 @@ func arguments(s *wire.State, call gjson.Result, out []chat.Delta) []chat.Delta 
 	return append(out, chat.Delta{Kind: chat.DeltaArgs, Index: s.Tools - 1, Text: piece})
 }
 
-// toolEnd sends an empty object for a call without arguments.
+// toolEnd ends a tool call. If the call has no arguments, toolEnd sends an empty object.
 func toolEnd(s *wire.State, out []chat.Delta) []chat.Delta {
 	if s.Tools == 0 || s.Flags&argsGiven != 0 {
 		return out

@@ -9,20 +9,19 @@ import (
 )
 
 // signatureMark is the prefix of every thought signature that callers receive. When a conversation moves between
-// targets, other providers' signatures arrive in the same place, and the API rejects them with a 400.
+// targets, the same field can contain another provider's signature. The API would reject that signature with a 400.
 const signatureMark = "gemini:"
 
-// skipSignature replaces a missing signature. Models from version 3 on reject a function call without a signature in
-// the current turn, and some caller dialects have no field for one. Google documents this value for calls that the
-// model did not make itself ("Thought signatures", FAQ).
+// skipSignature replaces a missing signature. In the current turn, models from version 3 on reject a function call
+// without a signature. Some caller dialects have no field for signatures. Google documents this value for calls that
+// the model did not make itself ("Thought signatures", FAQ).
 const skipSignature = "skip_thought_signature_validator"
 
-// maxScannedParts limits the message parts that are scanned per request in the search for the calls that results
-// belong to.
+// maxScannedParts limits how many message parts of a request are scanned for the calls that results belong to.
 const maxScannedParts = 1 << 21
 
-// contents writes systemInstruction and contents. All system messages of the conversation become the
-// systemInstruction. If there are no other messages, they become user messages, because contents must not be empty.
+// contents writes systemInstruction and contents. systemInstruction has all system messages of the conversation.
+// contents must not be empty, so if there are no other messages, the system messages become user messages.
 func contents(b *jsontext.Builder, c *wire.Call) {
 	w := writer{b: b, model: c.Model.Upstream, messages: c.Request.Messages, scansLeft: maxScannedParts}
 	system, others := 0, 0
@@ -51,20 +50,19 @@ func contents(b *jsontext.Builder, c *wire.Call) {
 	b.Close(']')
 }
 
-// writer writes turns. It merges consecutive turns with the same role, because the API requires the results of
-// parallel calls in one turn.
+// writer writes turns. The API requires the results of parallel calls in one turn, so consecutive turns with the same
+// role are merged.
 type writer struct {
 	b         *jsontext.Builder
 	model     string
 	messages  []chat.Message
-	role      string           // of the open content; empty if there is none
+	role      string           // of the open content; empty: none is open
 	signature jsontext.Escaped // from thinking, for the next function call
 	called    bool             // the open content has a function call
 	scansLeft int
 }
 
-// turns writes either the system messages or all others, with as as their role. Assistant messages get the role
-// model.
+// turns writes the system messages or all others. as is their role, but assistant messages get the role model.
 func (w *writer) turns(system bool, as string) {
 	for i := range w.messages {
 		m := &w.messages[i]
@@ -106,9 +104,9 @@ func (w *writer) end() {
 	}
 }
 
-// part writes one part of the message with index at. Of a thinking part, it only keeps the signature, for the next
-// function call, because the signature contains the thinking and the text is only a summary for the reader. Thinking
-// from other providers is dropped.
+// part writes one part of the message with index at. Of a thinking part, it keeps only the signature, for the next
+// function call. The signature contains the thinking, and the text is only a summary. Thinking from other providers
+// is dropped.
 func (w *writer) part(role string, at int, p *chat.Part) {
 	switch p.Kind {
 	case chat.Text, chat.Refusal:
@@ -132,7 +130,7 @@ func (w *writer) part(role string, at int, p *chat.Part) {
 	}
 }
 
-// call writes a function call and its signature. Only the first of several parallel calls has a signature.
+// call writes a function call and its signature. Of several parallel calls, only the first has a signature.
 func (w *writer) call(role string, p *chat.Part) {
 	signature := w.signature
 	if s, ok := strings.CutPrefix(string(p.Signature), signatureMark); ok {
@@ -155,13 +153,12 @@ func (w *writer) call(role string, p *chat.Part) {
 	w.b.Close('}')
 }
 
-// needsSignature reports whether the model rejects function calls without a signature, as all Gemini models from
-// version 3 on do.
+// needsSignature reports whether the model rejects function calls without a signature. All Gemini models from version
+// 3 on do.
 func needsSignature(model string) bool {
 	return strings.HasPrefix(model, "gemini-") && !oldModel(model)
 }
 
-// oldModel reports whether the model is older than Gemini 3.
 func oldModel(model string) bool {
 	return strings.HasPrefix(model, "gemini-1") || strings.HasPrefix(model, "gemini-2")
 }
@@ -178,8 +175,8 @@ func object(json string) string {
 	return json
 }
 
-// result writes a function response. For models from version 3 on, media parts go inside the response. For older
-// models, and for URLs, they follow it as separate parts.
+// result writes a function response. For models from version 3 on, media parts are part of the response. For older
+// models, and for URLs, they are separate parts after it.
 func (w *writer) result(role string, at int, p *chat.Part) {
 	w.open(role)
 	w.b.Key("functionResponse")
@@ -212,7 +209,7 @@ func (w *writer) result(role string, at int, p *chat.Part) {
 	}
 }
 
-// hasInlineMedia reports whether any media of a result goes inside the function response.
+// hasInlineMedia reports whether media of a result are part of the function response.
 func (w *writer) hasInlineMedia(parts []chat.Part) bool {
 	for i := range parts {
 		if isMedia(&parts[i]) && parts[i].URL == "" {
@@ -226,8 +223,8 @@ func isMedia(p *chat.Part) bool {
 	return p.Kind == chat.Image || p.Kind == chat.File || p.Kind == chat.Audio
 }
 
-// response writes a function's result. If its text is a JSON object, that object is written. Otherwise, an object is
-// written that has the text in the API's field for it, output or error.
+// response writes a function's result. If its text is a JSON object, that object is written. Otherwise, an object
+// with the text is written. Its field is output or error.
 func (w *writer) response(p *chat.Part) {
 	text := textOf(p.Parts)
 	if !p.Failed && strings.HasPrefix(string(text), "{") {
@@ -246,7 +243,7 @@ func (w *writer) response(p *chat.Part) {
 	w.b.Close('}')
 }
 
-// textOf returns all the text in a result. It copies the text only if there is more than one piece.
+// textOf returns all the text in a result. If there is only one piece of text, it is not copied.
 func textOf(parts []chat.Part) jsontext.Escaped {
 	var first jsontext.Escaped
 	var all []byte
@@ -268,8 +265,9 @@ func textOf(parts []chat.Part) jsontext.Escaped {
 	return jsontext.Escaped(all)
 }
 
-// callName returns the name of the call that a result belongs to: the last earlier call with that ID. at is the index
-// of the result's message. If there is no such call, it returns the ID, so that the API's error message names it.
+// callName returns the name of the call that a result belongs to. This is the last call with that ID before the
+// result's message, which has the index at. If there is no such call, callName returns the ID, so that the API's
+// error message names it.
 func (w *writer) callName(at int, id jsontext.Escaped) jsontext.Escaped {
 	for i := at - 1; i >= 0; i-- {
 		parts := w.messages[i].Parts

@@ -9,8 +9,8 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// EmbedRequest builds an embeddings request, which is a batch with one request per text. The Action's URL is empty if
-// the inputs are token IDs.
+// EmbedRequest builds an embeddings request: a batch with one request per text. If the inputs are token IDs, the
+// Action's URL is empty.
 func EmbedRequest(c *wire.EmbedCall) abi.Action {
 	if len(c.Tokens) > 0 {
 		return abi.Action{}

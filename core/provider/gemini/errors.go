@@ -12,8 +12,8 @@ import (
 // statusCanceled is Google's status for a request that Google canceled.
 const statusCanceled = 499
 
-// Failure parses {"error":{"code","message","status","details":[{"@type","reason"}]}}, which some frontends wrap in
-// an array. A 400 can be about the operator's key or account, and a 429 about an empty account. Source:
+// Failure parses {"error":{"code","message","status","details":[{"@type","reason"}]}}, which some frontends put into
+// an array. A 400 can be about the operator's key or account. A 429 can be about an empty account. Source:
 // "Troubleshooting guide" (ai.google.dev/gemini-api/docs/troubleshooting) and google.rpc.ErrorInfo.
 func Failure(status uint64, root gjson.Result) wire.Failure {
 	if root.IsArray() {
@@ -37,7 +37,7 @@ func Failure(status uint64, root gjson.Result) wire.Failure {
 	return f
 }
 
-// badKey reports whether a 400 is about the API key. It also checks the message, because details can be absent.
+// badKey reports whether a 400 is about the API key. Details can be missing, so it also checks the message.
 func badKey(e gjson.Result, message string) bool {
 	bad := strings.HasPrefix(message, "API key not valid") || strings.HasPrefix(message, "API key expired")
 	jsonvalue.Get(e.Raw, "details").ForEach(func(_, d gjson.Result) bool {

@@ -7,9 +7,9 @@ import (
 	"github.com/postern-ai/postern/core/jsonvalue"
 )
 
-// logProbs converts {"chosenCandidates":[{"token","logProbability"}],"topCandidates":[{"candidates":[…]}]}, whose
-// lists both have one element per decoding step, to OpenAI's
-// {"content":[{"token","logprob","bytes":null,"top_logprobs":[…]}],"refusal":null}.
+// logProbs converts {"chosenCandidates":[{"token","logProbability"}],"topCandidates":[{"candidates":[…]}]} to
+// OpenAI's {"content":[{"token","logprob","bytes":null,"top_logprobs":[…]}],"refusal":null}. Both lists have one
+// element per decoding step.
 func logProbs(v gjson.Result) string {
 	var tops []gjson.Result
 	jsonvalue.Get(v.Raw, "topCandidates").ForEach(func(_, top gjson.Result) bool {

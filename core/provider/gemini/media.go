@@ -7,8 +7,8 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// media writes the field for an image, file or audio part. That is inlineData with its bytes, or fileData with its
-// URL, which the API fetches itself.
+// media writes the field for an image, file or audio part. For bytes, the field is inlineData. For a URL, which the
+// API fetches itself, it is fileData.
 func media(b *jsontext.Builder, p *chat.Part) {
 	kind := mediaType(p)
 	if p.URL == "" {
@@ -28,8 +28,8 @@ func media(b *jsontext.Builder, p *chat.Part) {
 	b.Close('}')
 }
 
-// mediaType returns a part's media type, or "" if it is unknown. Audio parts have only a format, and URLs can lack a
-// type.
+// mediaType returns a part's media type. Audio parts have only a format, and URLs can lack a type. If the type is
+// unknown, it returns "".
 func mediaType(p *chat.Part) jsontext.Escaped {
 	switch {
 	case p.Media != "" && p.Kind == chat.Audio && !strings.Contains(string(p.Media), "/"):

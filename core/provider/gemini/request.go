@@ -14,11 +14,11 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Carries lists the parameters that generateContent supports. It accepts image URLs (fileData), except for the
-// 2.0 models, whose catalog entries drop image_urls.
+// Carries lists the parameters that generateContent supports. The 2.0 models do not accept image URLs (fileData), so
+// their catalog entries drop image_urls.
 const Carries = (chat.All | chat.ParamMarkedThinking) &^ (chat.ParamUser | chat.ParamParallelTools | chat.ParamCache | chat.ParamName)
 
-// url returns the URL of a model's method. It never contains the key, because URLs are logged.
+// url returns the URL of a model's method. URLs are logged, so it never contains the key.
 func url(m *config.Model, method string) string {
 	return m.Provider.BaseURL + "/models/" + m.Upstream + method
 }
@@ -50,7 +50,7 @@ func Body(c *wire.Call) []byte {
 	return b.B
 }
 
-// tools writes the functions and the tool choice. It skips server tools from other dialects.
+// tools writes the functions and the tool choice. Server tools from other dialects are left out.
 func tools(b *jsontext.Builder, r *chat.Request) {
 	written := false
 	for i := range r.Tools {
@@ -143,7 +143,7 @@ func format(b *jsontext.Builder, f *chat.Format) {
 	}
 }
 
-// thinking writes thinkingConfig. The 2.5 models take a token budget, and later models take a level. The API rejects
+// thinking writes thinkingConfig. The 2.5 models take a token budget. Later models take a level. The API rejects
 // requests with both.
 func thinking(b *jsontext.Builder, c *wire.Call) {
 	model, r := c.Model.Upstream, &c.Request.Reasoning

@@ -13,9 +13,9 @@ import (
 //	{"responseId","modelVersion","candidates":[{"index","content":{"role":"model","parts":[…]},
 //	 "finishReason","logprobsResult"}],"promptFeedback":{"blockReason"},"usageMetadata":{…}}
 //
-// A part is {"text"}, with "thought":true if it is a summary of the thinking, or {"functionCall":{"id","name",
-// "args":{…}}}. Either can have a "thoughtSignature". Response folds the deltas from Stream, so that both produce the
-// same result.
+// A part is {"text"} or {"functionCall":{"id","name", "args":{…}}}. A text with "thought":true is a summary of the
+// thinking. Both can have a "thoughtSignature". Response folds the deltas from Stream, so both produce the same
+// result.
 func Response(root gjson.Result) (chat.Response, bool) {
 	if jsonvalue.Get(root.Raw, "error").Exists() {
 		return chat.Response{}, false
@@ -36,7 +36,7 @@ func hasContent(r *chat.Response) bool {
 	return false
 }
 
-// finishOf maps a finishReason. An unknown reason is a failure, because every reason that Google has added so far was
+// finishOf maps a finishReason. An unknown reason counts as a failure: every reason that Google has added so far was
 // one.
 func finishOf(reason string) chat.Finish {
 	switch reason {
@@ -54,8 +54,8 @@ func finishOf(reason string) chat.Finish {
 }
 
 // usage parses {"promptTokenCount","cachedContentTokenCount","candidatesTokenCount","thoughtsTokenCount",
-// "toolUsePromptTokenCount"}. promptTokenCount includes cached tokens. candidatesTokenCount excludes thoughts,
-// and promptTokenCount excludes the input from Google's server tools.
+// "toolUsePromptTokenCount"}. promptTokenCount includes cached tokens and excludes the input from Google's server
+// tools. candidatesTokenCount excludes thoughts.
 func usage(v gjson.Result) chat.Usage {
 	prompt := jsonvalue.Get(v.Raw, "promptTokenCount")
 	u := chat.Usage{

@@ -17,18 +17,17 @@ const (
 	maxCalls      = 1<<callBits - 1
 )
 
-// endedShift divides wire.State.Flags. The bits below it mark candidates that have started, and the other bits mark
-// candidates that have ended. wire.State.Block has the number of function calls of each candidate, in callBits bits
-// each.
+// endedShift divides wire.State.Flags. The bits below it mark candidates that have started. The other bits mark
+// candidates that have ended. wire.State.Block has the number of function calls of each candidate, in callBits bits.
 const endedShift = maxCandidates
 
-// Stream parses one chunk, which has the format that Response parses. There is no end marker. The chunk with the last
-// candidate's finishReason ends the stream and has the final usageMetadata.
+// Stream parses one chunk, which has the format that Response parses. There is no end marker. The last candidate's
+// finishReason ends the stream. Its chunk has the final usageMetadata.
 //
 // A function call's thoughtSignature becomes a DeltaSignature before its DeltaTool. After folding, it is the
-// signature of the Thinking part before the call. That part's text is empty if the model showed no thoughts. The
-// request writer takes the signature from there. Signatures of text are dropped, because the API does not need them
-// and they would add an empty Thinking part at the end of responses.
+// signature of the Thinking part before the call. If the model showed no thoughts, that part's text is empty.
+// Requests take the signature from that part. Signatures of text are dropped: the API does not need them, and they
+// would add an empty Thinking part at the end of responses.
 func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]chat.Delta, bool) {
 	var c chunk
 	if !root.IsObject() {
@@ -63,7 +62,6 @@ func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]cha
 	return out, true
 }
 
-// chunk has a chunk's fields.
 type chunk struct {
 	id, model  jsontext.Escaped
 	candidates gjson.Result
@@ -183,5 +181,5 @@ func functionCall(s *wire.State, c *chunk, choice uint64, v gjson.Result, out []
 		chat.Delta{Kind: chat.DeltaArgs, Choice: choice, Index: index, Text: args})
 }
 
-// calls returns the number of a candidate's function calls so far.
+// calls returns how many function calls a candidate has had so far.
 func calls(s *wire.State, choice uint64) uint64 { return s.Block >> (choice * callBits) & maxCalls }

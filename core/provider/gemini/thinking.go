@@ -7,7 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/chat"
 )
 
-// The thinking budgets, in tokens, that Google's OpenAI-compatible endpoint uses for effort levels
+// The token budgets that Google's OpenAI-compatible endpoint uses for effort levels
 // (ai.google.dev/gemini-api/docs/openai, "Thinking").
 const (
 	budgetLow    = 1024
@@ -16,7 +16,7 @@ const (
 )
 
 // budget returns thinkingBudget for the 2.5 models: a number of tokens, 0 for no thinking, or -1 to let the model
-// decide. It returns "" if the request does not set an amount.
+// decide. If the request does not set an amount, it returns "".
 func budget(model string, r *chat.Reasoning) string {
 	tokens := uint64(0)
 	switch {
@@ -37,9 +37,9 @@ func budget(model string, r *chat.Reasoning) string {
 	return strconv.FormatUint(clampBudget(model, tokens), 10)
 }
 
-// clampBudget clamps a budget to the model's range, because the API rejects budgets outside it. Pro takes 128 to
-// 32768 tokens and cannot disable thinking. Flash takes up to 24576, Flash-Lite takes 512 to 24576, and both disable
-// thinking with 0.
+// clampBudget clamps a budget to the model's range, in tokens. The API rejects other budgets. Pro takes 128 to 32768
+// tokens and cannot disable thinking. Flash takes up to 24576. Flash-Lite takes 512 to 24576. A budget of 0 disables
+// the thinking of Flash and Flash-Lite.
 func clampBudget(model string, tokens uint64) uint64 {
 	switch {
 	case strings.HasPrefix(model, "gemini-2.5-pro"):
@@ -50,8 +50,8 @@ func clampBudget(model string, tokens uint64) uint64 {
 	return min(tokens, budgetHigh)
 }
 
-// level returns thinkingLevel for models from version 3 on, or "" to let the model decide. None of them can disable
-// thinking. Pro and later Flash models reject minimal, so only Flash-Lite gets it.
+// level returns thinkingLevel for models from version 3 on. None of them can disable thinking. Pro and later Flash
+// models reject minimal, so only Flash-Lite gets it. If the model decides, level returns "".
 func level(model string, r *chat.Reasoning) string {
 	switch {
 	case r.Off || r.Effort == "none" || r.Effort == "minimal":

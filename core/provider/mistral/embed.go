@@ -8,8 +8,8 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// EmbedRequest builds an embeddings request. The Action's URL is empty if the inputs are token IDs, which the API
-// does not accept.
+// EmbedRequest builds an embeddings request. The API does not accept token IDs. If the inputs are token IDs, the
+// Action's URL is empty.
 func EmbedRequest(c *wire.EmbedCall) abi.Action {
 	if len(c.Tokens) > 0 {
 		return abi.Action{}

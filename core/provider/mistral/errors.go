@@ -12,7 +12,7 @@ import (
 
 // Failure parses {"object":"error","message","type","param","code","raw_status_code"}. Mistral's frontend sends
 // {"message","request_id"} or {"detail":"Unauthorized"}. A 422 lists invalid fields in
-// {"detail":[{"type","loc","msg"}]}, or has that object as its message.
+// {"detail":[{"type","loc","msg"}]}. This object can also be the message.
 func Failure(status uint64, root gjson.Result) wire.Failure {
 	f := wire.Failure{Kind: wire.ByStatus(status), Message: message(root)}
 	switch {
@@ -24,7 +24,6 @@ func Failure(status uint64, root gjson.Result) wire.Failure {
 	return f
 }
 
-// message returns the first error message found.
 func message(root gjson.Result) jsontext.Escaped {
 	v := jsonvalue.Get(root.Raw, "message")
 	if text := wire.Text(v); text != "" {

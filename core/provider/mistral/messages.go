@@ -8,7 +8,7 @@ import (
 )
 
 // messages writes the conversation. Tool results are separate messages. Only an assistant message may follow them
-// ("Unexpected role 'user' after role 'tool'"), so user text after results goes into the last result.
+// ("Unexpected role 'user' after role 'tool'"), so the last result gets the user text after it.
 func messages(b *jsontext.Builder, list []chat.Message) {
 	b.Key("messages")
 	b.Open('[')
@@ -29,10 +29,10 @@ func messages(b *jsontext.Builder, list []chat.Message) {
 	b.Close(']')
 }
 
-// fromUser reports whether a message is from the user, which includes tool results.
+// fromUser reports whether a message is from the user. Tool results are from the user too.
 func fromUser(m *chat.Message) bool { return m.Role == chat.User || m.Role == chat.ToolRole }
 
-// lastResult returns the index of a message's last tool result, or -1 if there is none.
+// lastResult returns the index of a message's last tool result. If there is none, it returns -1.
 func lastResult(m *chat.Message) int {
 	if fromUser(m) {
 		for i := len(m.Parts) - 1; i >= 0; i-- {
@@ -44,7 +44,7 @@ func lastResult(m *chat.Message) int {
 	return -1
 }
 
-// results writes the first message's tool results, and appends the other parts of all messages to the last result.
+// results writes the first message's tool results. The last result also gets the other parts of all messages.
 func results(b *jsontext.Builder, list []chat.Message, last int) {
 	for i := range list[0].Parts {
 		p := &list[0].Parts[i]
@@ -68,7 +68,6 @@ func results(b *jsontext.Builder, list []chat.Message, last int) {
 	}
 }
 
-// appendOthers appends the parts that are not tool results.
 func appendOthers(to, parts []chat.Part) []chat.Part {
 	for i := range parts {
 		if parts[i].Kind != chat.ToolResult {
@@ -96,7 +95,7 @@ func turn(b *jsontext.Builder, m *chat.Message, last bool) {
 	b.Close('}')
 }
 
-// assistant writes an assistant message, with its text as one string, and its tool calls. If it is the last message,
+// assistant writes an assistant message: its text as one string, and its tool calls. If the message is the last one,
 // prefix makes the model continue its text.
 func assistant(b *jsontext.Builder, parts []chat.Part, last bool) {
 	var text jsontext.Escaped
@@ -142,7 +141,7 @@ func toolCall(b *jsontext.Builder, p *chat.Part) {
 	b.Close('}')
 }
 
-// content writes a string if the only part is text, otherwise an array of chunks.
+// content writes a string if the only part is text. Otherwise, it writes an array of chunks.
 func content(b *jsontext.Builder, parts []chat.Part) {
 	if len(parts) == 1 && parts[0].Kind == chat.Text {
 		b.Text(parts[0].Text)
@@ -189,7 +188,7 @@ func chunk(b *jsontext.Builder, p *chat.Part) {
 	}
 }
 
-// urlOf returns a part's URL, or its data as a data URL.
+// urlOf returns a part's URL. If the part has data, it returns a data URL.
 func urlOf(p *chat.Part, media jsontext.Escaped) jsontext.Escaped {
 	if p.URL != "" {
 		return p.URL
@@ -197,11 +196,10 @@ func urlOf(p *chat.Part, media jsontext.Escaped) jsontext.Escaped {
 	return "data:" + orText(p.Media, media) + ";base64," + p.Data
 }
 
-// idLength is the required length of a tool call ID, which consists of letters and digits.
+// idLength is the length of a tool call ID. Mistral requires exactly this many letters and digits.
 const idLength = 9
 
-// toolID replaces an ID in another format with its hash. The ID of a call and the ID of its result change in the same
-// way.
+// toolID replaces an ID in another format with its hash. A call and its result get the same new ID.
 func toolID(id jsontext.Escaped) jsontext.Escaped {
 	const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	valid := len(id) == idLength

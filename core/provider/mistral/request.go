@@ -1,7 +1,7 @@
 // Package mistral implements the client side of Mistral's chat completions and embeddings APIs. They resemble
-// OpenAI's but reject unknown fields, so callers' bodies cannot be forwarded unchanged. Source: Mistral's API
-// reference, "Chat" and "Embeddings" (docs.mistral.ai/api), and the types of its TypeScript SDK, @mistralai/mistralai
-// 2.7.
+// OpenAI's APIs but reject unknown fields. Callers' bodies therefore cannot be forwarded unchanged. Source: Mistral's
+// API reference, "Chat" and "Embeddings" (docs.mistral.ai/api), and the types of its TypeScript SDK,
+// @mistralai/mistralai 2.7.
 package mistral
 
 import (
@@ -79,7 +79,8 @@ func orText(text, fallback jsontext.Escaped) jsontext.Escaped {
 	return text
 }
 
-// orEmptyObject returns the schema, or the schema of an empty object if there is none, because the API requires one.
+// orEmptyObject returns the schema. The API requires one, so if there is none, it returns the schema of an empty
+// object.
 func orEmptyObject(schema string) string {
 	if schema == "" {
 		return `{"type":"object","properties":{}}`
@@ -100,7 +101,7 @@ func effort(b *jsontext.Builder, r *chat.Reasoning) {
 	b.String(level)
 }
 
-// tools writes the functions and the tool choice. It skips server tools from other dialects.
+// tools writes the functions and the tool choice. Server tools from other dialects are left out.
 func tools(b *jsontext.Builder, r *chat.Request) {
 	started := false
 	for i := range r.Tools {

@@ -9,8 +9,8 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Response parses a chat completion in OpenAI's format. The only difference is that the content is an array if there
-// is reasoning:
+// Response parses a chat completion in OpenAI's format. There is one difference: if there is reasoning, the content
+// is an array:
 //
 //	[{"type":"thinking","thinking":[{"type":"text","text"}]},{"type":"text","text"}]
 func Response(root gjson.Result) (chat.Response, bool) {
@@ -19,8 +19,8 @@ func Response(root gjson.Result) (chat.Response, bool) {
 	return r, ok
 }
 
-// cached sets CachedInput from Mistral's fields for it: {"num_cached_tokens"}, or
-// {"prompt_token_details":{"cached_tokens"}}, which Mistral sends in addition to OpenAI's prompt_tokens_details.
+// cached sets CachedInput from Mistral's fields: {"num_cached_tokens"}, or
+// {"prompt_token_details":{"cached_tokens"}}. Mistral sends the second in addition to OpenAI's prompt_tokens_details.
 func cached(u *chat.Usage, v gjson.Result) {
 	if u.CachedInput > 0 {
 		return

@@ -1,5 +1,5 @@
-// Package mock is the built-in provider of test mode. Its responses are deterministic and depend only on the
-// request. It needs no network and costs nothing.
+// Package mock is the built-in provider of test mode. Its responses depend only on the request. It needs no network
+// and costs nothing.
 package mock
 
 import (
@@ -12,11 +12,11 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// quoteBytes limits the quote of the caller's last message in a response.
+// quoteBytes limits the quote of the caller's last message in a response, in bytes.
 const quoteBytes = 120
 
-// Answer returns the response to a conversation. It is a tool call if there are tools and the last message is not a
-// tool result, or JSON if the request asks for JSON. Otherwise, it is text that quotes the last message.
+// Answer returns the response to a conversation. If there are tools, and the last message is not a tool result, it is
+// a tool call. If the request asks for JSON, it is JSON. Otherwise, it is text that quotes the last message.
 func Answer(r *chat.Request) chat.Response {
 	out := chat.Response{ID: "mock-1", Model: jsontext.Escape(r.Model)}
 	for range max(r.N, 1) {
@@ -49,8 +49,8 @@ func text(r *chat.Request) (string, chat.Finish) {
 	return "This is Postern's test mode. You said: " + Quote(last), chat.FinishStop
 }
 
-// instanceOf returns an instance of a schema. It may exceed the request's token limit by a few tokens, because JSON
-// that is cut short does not match its schema.
+// instanceOf returns an instance of a schema. JSON that is cut short does not match its schema, so the instance may
+// exceed the request's token limit by a few tokens.
 func instanceOf(r *chat.Request, schema string) (string, chat.Finish) {
 	limit := uint64(maxInstanceBytes)
 	if r.MaxTokens > 0 {
@@ -63,7 +63,7 @@ func instanceOf(r *chat.Request, schema string) (string, chat.Finish) {
 	return string(json), chat.FinishStop
 }
 
-// lastInput returns the beginning of the last user message or tool result as text. It is long enough for Quote.
+// lastInput returns the beginning of the last user message or tool result as text, enough for Quote.
 func lastInput(r *chat.Request) string {
 	for i := len(r.Messages) - 1; i >= 0; i-- {
 		if role := r.Messages[i].Role; role == chat.User || role == chat.ToolRole {
@@ -94,7 +94,8 @@ func plainText(parts []chat.Part) (text string) {
 	return text
 }
 
-// toolCalls calls the tool that the request requires, otherwise the first one. It skips tools from other dialects.
+// toolCalls calls the tool that the request requires. If none is required, it calls the first tool. It skips tools
+// from other dialects.
 func toolCalls(r *chat.Request) ([]chat.Part, chat.Finish) {
 	if len(r.Tools) == 0 || r.ToolChoice.Choice == chat.ChoiceNone || endsWithToolResult(r) {
 		return nil, 0
@@ -116,7 +117,6 @@ func toolCalls(r *chat.Request) ([]chat.Part, chat.Finish) {
 	return nil, 0
 }
 
-// endsWithToolResult reports whether the last message has a tool result.
 func endsWithToolResult(r *chat.Request) bool {
 	if len(r.Messages) == 0 {
 		return false
@@ -129,7 +129,7 @@ func endsWithToolResult(r *chat.Request) bool {
 	return false
 }
 
-// Quote returns the beginning of a text. Responses can repeat it many times.
+// Quote returns the beginning of a text, because responses can repeat it many times.
 func Quote(text string) string {
 	if len(text) <= quoteBytes {
 		return text
@@ -145,7 +145,7 @@ func truncate(text string, n int) string {
 	return text[:n]
 }
 
-// Vector returns the embedding of a text. It is a unit vector, and always the same one for the same text.
+// Vector returns the embedding of a text, a unit vector. The same text always has the same vector.
 func Vector(text string, dimensions uint64) string {
 	if dimensions == 0 || dimensions > 4096 {
 		dimensions = defaultDimensions
@@ -158,7 +158,7 @@ func Vector(text string, dimensions uint64) string {
 			if n > 0 {
 				numbers = append(numbers, ',')
 			}
-			// All numbers have the same magnitude, so their squares add up to 1. The text's hash sets the signs.
+			// All numbers have the same magnitude, so their squares add up to 1. The signs come from the text's hash.
 			v := 1 / squareRoot(float64(dimensions))
 			if sum[i]&1 == 1 {
 				v = -v

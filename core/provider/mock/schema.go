@@ -8,17 +8,18 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// The limits of an instance. Schemas come from callers, and even a small one can ask for any number of values, or
+// The limits of an instance. Schemas come from callers. Even a small schema can ask for any number of values, or
 // refer to a large schema many times.
 const (
 	maxSchemaDepth   = 12
 	maxInstanceBytes = 16 << 10
-	maxReadBytes     = 1 << 19 // of schemas; a schema counts each time it is read
+	maxReadBytes     = 1 << 19 // of schemas; a schema counts each time that it is read
 )
 
 // Instance returns a minimal instance of a JSON Schema. It supports the keywords that providers support: type,
-// properties, items, enum, const, default, anyOf, oneOf, allOf, $ref into $defs, minItems, minLength, minimum. cut
-// reports whether values are missing or null because the instance reached about limit bytes or another limit.
+// properties, items, enum, const, default, anyOf, oneOf, allOf, $ref into $defs, minItems, minLength, minimum. The
+// instance ends at about limit bytes, or at another limit. If values are missing or null for this reason, cut is
+// true.
 func Instance(schema gjson.Result, limit int) (json []byte, cut bool) {
 	w := instance{root: schema, limit: limit}
 	json = w.value(nil, schema, 0)
@@ -31,7 +32,7 @@ type instance struct {
 	cut         bool
 }
 
-// full reports whether adding more to dst exceeds a limit. If so, it notes that the instance is cut.
+// full reports whether dst with more exceeds a limit. If so, the instance is marked as cut.
 func (w *instance) full(dst []byte, more string) bool {
 	full := len(dst)+len(more) > w.limit || w.read > maxReadBytes
 	w.cut = w.cut || full
@@ -139,8 +140,8 @@ func (w *instance) resolveRef(s gjson.Result) (gjson.Result, bool) {
 	return s, false
 }
 
-// member returns the field with exactly that name. gjson's Get would interpret the name, which can come from a
-// caller, as a path.
+// member returns the field with exactly that name. The name can come from a caller, and gjson's Get would read it as
+// a path.
 func member(v gjson.Result, name string) (found gjson.Result) {
 	if !v.IsObject() {
 		return found

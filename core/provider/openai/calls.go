@@ -15,17 +15,16 @@ import (
 const (
 	// maxCallBytes limits the size of a stream's tool calls in the state.
 	maxCallBytes = 64 << 10
-	// invalidCalls, in wire.State.Flags, means that a call has no name, or that two calls are waiting for their
-	// names.
+	// invalidCalls, in wire.State.Flags, means that a call has no name or that two calls wait for their names.
 	invalidCalls = 1
 )
 
 // toolDeltas parses a piece of a tool call. The first piece has the ID and the name. Pieces that arrive before the
-// name are held. Some providers send a call in one piece, some give each call the index 0, and some omit the index
-// (see findCall).
+// name are held. Some providers send a call in one piece. Some give every call the index 0. Some omit the index (see
+// findCall).
 //
-// wire.State.Calls has a line for each call with its choice, its index if there is one, and its ID, separated by
-// spaces. wire.State.Held has the ID of the call whose name is missing and, on a second line, its arguments.
+// wire.State.Calls has a line for each call: its choice, its index if there is one, and its ID, separated by spaces.
+// If a call's name is missing, wire.State.Held has the call's ID and, on a second line, its arguments.
 func toolDeltas(s *wire.State, out []chat.Delta, choice uint64, call gjson.Result) []chat.Delta {
 	f, custom, counted := jsonvalue.Get(call.Raw, "function"), jsonvalue.Get(call.Raw, "custom"), ""
 	if custom.IsObject() {
@@ -59,7 +58,7 @@ func toolDeltas(s *wire.State, out []chat.Delta, choice uint64, call gjson.Resul
 	return wire.Other(out, custom)
 }
 
-// hold keeps a piece of a call that has not started, and returns all of the call so far.
+// hold keeps a piece of a call whose name has not arrived. It returns all pieces of the call so far.
 func hold(s *wire.State, id, args jsontext.Escaped) (jsontext.Escaped, jsontext.Escaped) {
 	heldID, heldArgs, _ := strings.Cut(s.Held, "\n")
 	if id == "" {
@@ -73,9 +72,9 @@ func hold(s *wire.State, id, args jsontext.Escaped) (jsontext.Escaped, jsontext.
 	return id, args
 }
 
-// findCall returns the number, within its choice, of the call that a piece continues. That is the call with the
-// piece's ID, or, if the piece has no ID, the last call at its place. A piece starts a new call if it has a name with
-// a new ID or without an ID, or if the call at its place has a different ID. index is then the next number.
+// findCall returns the number, within its choice, of the call that a piece continues. If the piece has an ID, it is
+// the call with this ID. If the piece has no name, it can also be the last call at the piece's place, unless both
+// have IDs. In all other cases, the piece starts a new call, and index is the next number.
 func findCall(calls, own, place string, id, name jsontext.Escaped) (index uint64, found bool) {
 	n := uint64(0)
 	for calls != "" {

@@ -9,9 +9,9 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Completions returns the family for providers that serve the legacy completions API. name is from the catalog. ok is
-// false for every format except OpenAI's own, which vLLM, Ollama, llama.cpp and others also use. Azure's paths
-// differ, and Mistral has only fill-in-the-middle. Source: OpenAI's API reference, "Create completion" and "The
+// Completions returns the family for providers that serve the legacy completions API. name is from the catalog. For
+// every format except OpenAI's own, ok is false. vLLM, Ollama, llama.cpp and others also use OpenAI's format. Azure's
+// paths differ, and Mistral has only fill-in-the-middle. Source: OpenAI's API reference, "Create completion" and "The
 // completion object" (platform.openai.com/docs/api-reference/completions). Tiers can name a target with another
 // format. It gets no request, because its path and its credentials differ.
 func Completions(name string) (f *wire.Family, ok bool) {
@@ -22,7 +22,7 @@ func Completions(name string) (f *wire.Family, ok bool) {
 	return f, ok
 }
 
-// noCompletion does not build a request, because a conversation cannot be continued as text.
+// noCompletion builds no request, because a conversation cannot be continued as text.
 func noCompletion(*wire.Call) abi.Action { return abi.Action{} }
 
 func directCompletion(c *wire.Call, members abi.Part) abi.Action {
@@ -45,7 +45,7 @@ func completion(root gjson.Result) (r chat.Response, ok bool) {
 	return r, ok
 }
 
-// completionStream parses one object of a stream. The objects are the same as Stream's, but their choices have a text
+// completionStream parses one object of a stream. Its objects are like Stream's, except that choices have a text
 // instead of a delta.
 func completionStream(s *wire.State, name string, root gjson.Result, out []chat.Delta) ([]chat.Delta, bool) {
 	if !s.Started {

@@ -10,8 +10,9 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Failure parses {"error":{"message","type","param","code"}}, or xAI's {"error":"…"}. insufficient_quota is a 429,
-// but waiting does not help. A 400 can be about the prompt's length, the provider's content filter or the model.
+// Failure parses {"error":{"message","type","param","code"}}, or xAI's {"error":"…"}. insufficient_quota has the
+// status 429, but waiting does not help. A 400 can be about the prompt's length, the provider's content filter or the
+// model.
 func Failure(status uint64, root gjson.Result) wire.Failure {
 	f := wire.Failure{Kind: wire.ByStatus(status), Message: errorText(root)}
 	e := jsonvalue.Get(root.Raw, "error")
@@ -20,14 +21,13 @@ func Failure(status uint64, root gjson.Result) wire.Failure {
 	case code == "insufficient_quota" || jsonvalue.String(e.Raw, "type") == "insufficient_quota" || code == "billing_not_active":
 		f.Kind = wire.FailTarget
 	case status == 498 || code == "rate_limit_exceeded":
-		f.Kind = wire.FailBusy // Groq sends 498 if it has no capacity, and 413 for its tokens-per-minute limit
+		f.Kind = wire.FailBusy // Groq sends 498 if it has no capacity, and 413 at its limit of tokens per minute
 	case f.Kind == wire.FailRejected:
 		f.Kind = rejectionKind(code, string(f.Message))
 	}
 	return f
 }
 
-// errorText returns the provider's error message.
 func errorText(root gjson.Result) jsontext.Escaped {
 	e := jsonvalue.Get(root.Raw, "error")
 	if text := wire.Text(e); text != "" {
@@ -41,7 +41,7 @@ func errorText(root gjson.Result) jsontext.Escaped {
 	return jsonvalue.Text(root.Raw, "message")
 }
 
-// rejectionKind classifies a rejected request. Compatible providers have no code for prompts that are too long, so it
+// rejectionKind classifies a rejected request. Compatible providers have no code for a prompt that is too long, so it
 // also checks the message.
 func rejectionKind(code, message string) wire.FailureKind {
 	switch code {

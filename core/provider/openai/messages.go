@@ -5,8 +5,8 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// messages writes the conversation. A tool message can contain only text. Everything else that tools return follows
-// in a user message, after the results of all parallel calls.
+// messages writes the conversation. A tool message can contain only text. All other output of tools follows in a user
+// message, after the results of all parallel calls.
 func messages(b *jsontext.Builder, messages []chat.Message) {
 	var media []chat.Part
 	b.Open('[')
@@ -44,8 +44,8 @@ func mediaMessage(b *jsontext.Builder, parts []chat.Part) {
 	b.Close('}')
 }
 
-// message writes one message. Tool results become separate messages before the rest. It returns the parts of the
-// results other than text, unless it wrote them.
+// message writes one message. Tool results become separate messages before the rest. message returns the parts of the
+// results that it did not write. These parts are not text.
 func message(b *jsontext.Builder, m *chat.Message) (media []chat.Part) {
 	rest := m.Parts[:0:0]
 	for i := range m.Parts {
@@ -74,7 +74,7 @@ func message(b *jsontext.Builder, m *chat.Message) (media []chat.Part) {
 
 var roles = [...]string{chat.System: "system", chat.User: "user", chat.Assistant: "assistant", chat.ToolRole: "user"}
 
-// toolResult writes the text of a result and returns the rest, preceded by a text that says which result it belongs
+// toolResult writes the text of a result. It returns the rest, after a text that says which result the rest belongs
 // to.
 func toolResult(b *jsontext.Builder, p *chat.Part) (media []chat.Part) {
 	texts := p.Parts[:0:0]
@@ -102,7 +102,7 @@ func toolResult(b *jsontext.Builder, p *chat.Part) (media []chat.Part) {
 	return media
 }
 
-// assistant writes the content of an assistant message, with its text as one string, and then its tool calls.
+// assistant writes an assistant message: its text as one string, and then its tool calls.
 func assistant(b *jsontext.Builder, parts []chat.Part) {
 	text, refusal := chat.Join(parts, chat.Text), chat.Join(parts, chat.Refusal)
 	calls := 0
@@ -154,7 +154,7 @@ func toolCall(b *jsontext.Builder, p *chat.Part) {
 	b.Close('}')
 }
 
-// content writes a string if the only part is text, otherwise an array of parts.
+// content writes a string if the only part is text. Otherwise, it writes an array of parts.
 func content(b *jsontext.Builder, parts []chat.Part) {
 	if len(parts) == 1 && parts[0].Kind == chat.Text {
 		b.Text(parts[0].Text)

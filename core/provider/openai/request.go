@@ -17,7 +17,7 @@ const Carries = chat.All &^ (chat.ParamTopK | chat.ParamCache | chat.ParamThinki
 // URL returns the URL of a model's chat completions endpoint.
 func URL(m *config.Model) string { return m.Provider.BaseURL + "/chat/completions" }
 
-// Auth returns the authorization header with the operator's API key, or nil if there is no key.
+// Auth returns the authorization header with the operator's API key. If there is no key, it returns nil.
 func Auth(m *config.Model) []abi.Header {
 	return wire.KeyHeader(m.Provider, "authorization")
 }
@@ -27,7 +27,7 @@ func Request(c *wire.Call) abi.Action {
 	return wire.Post(URL(c.Model), []abi.Part{{Data: Body(c)}}, Auth(c.Model)...)
 }
 
-// Direct builds a chat completion request from a body that is in OpenAI's dialect.
+// Direct builds a chat completion request from a body in OpenAI's dialect.
 func Direct(c *wire.Call, members abi.Part) abi.Action {
 	return wire.Post(URL(c.Model), DirectBody(c, members), Auth(c.Model)...)
 }
@@ -43,7 +43,6 @@ func DirectBody(c *wire.Call, members abi.Part) []abi.Part {
 	return []abi.Part{{Data: append(b.B, ',')}, members, {Data: append(suffix.B, '}')}}
 }
 
-// head writes the fields at the beginning.
 func head(b *jsontext.Builder, c *wire.Call) {
 	b.Key("model")
 	b.String(c.Model.Upstream)
@@ -143,8 +142,8 @@ func orText(text, fallback jsontext.Escaped) jsontext.Escaped {
 	return text
 }
 
-// Effort returns OpenAI's reasoning effort. It maps a token budget to the nearest level in the compatibility
-// tables of Anthropic and Google (1024 low, 8192 medium, 24576 high).
+// Effort returns OpenAI's reasoning effort. A token budget becomes the nearest level of the compatibility tables of
+// Anthropic and Google (1024 low, 8192 medium, 24576 high).
 func Effort(r *chat.Reasoning) string {
 	switch {
 	case r.Effort != "":

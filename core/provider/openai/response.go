@@ -45,14 +45,14 @@ func answer(v gjson.Result) (a chat.Answer, ok bool) {
 		case "refusal":
 			a.Parts = addText(a.Parts, chat.Refusal, value)
 		case "reasoning_content", "reasoning":
-			// Thinking becomes the first part, regardless of the order of the fields, and only once if both names are
-			// present.
+			// Thinking is the first part, in whatever order the fields are. If both names are present, it occurs
+			// once.
 			if len(a.Parts) == 0 || a.Parts[0].Kind != chat.Thinking {
 				a.Parts = append(addText(nil, chat.Thinking, value), a.Parts...)
 			}
 		case "tool_calls":
 			value.ForEach(func(_, call gjson.Result) bool {
-				if call.IsObject() { // ForEach also visits a null
+				if call.IsObject() { // ForEach also visits null
 					a.Parts = append(a.Parts, ToolCall(call))
 				}
 				return true
@@ -64,13 +64,12 @@ func answer(v gjson.Result) (a chat.Answer, ok bool) {
 	if logs := jsonvalue.Get(v.Raw, "logprobs"); logs.IsObject() {
 		a.LogProbs = logs.Raw
 	}
-	// A choice without content is invalid unless it has an abnormal finish reason. Invalid choices must not be
+	// If a choice has no content, it is invalid unless its finish reason is abnormal. Invalid choices must not be
 	// cached.
 	hasContent := len(a.Parts) > 0 || jsonvalue.Get(message.Raw, "content").Type == gjson.String
 	return a, hasContent || a.Finish != chat.FinishNone && a.Finish != chat.FinishStop
 }
 
-// validContent reports whether content is a string, null or an array of chunks.
 func validContent(content gjson.Result) bool {
 	if content.IsArray() {
 		first := jsonvalue.Get(content.Raw, "0")
@@ -117,8 +116,8 @@ func ToolCall(v gjson.Result) chat.Part {
 	return p
 }
 
-// Arguments returns the arguments of a tool call, which are JSON inside a string, as a JSON object. Invalid arguments
-// become {"_invalid":"…"}, so callers of Arguments do not need to check the result.
+// Arguments returns the arguments of a tool call as a JSON object. They are JSON inside a string. Invalid arguments
+// become {"_invalid":"…"}, so callers need not check the result.
 func Arguments(v gjson.Result) string {
 	text := v.Raw
 	if v.Type == gjson.String {
@@ -133,7 +132,6 @@ func Arguments(v gjson.Result) string {
 	return text
 }
 
-// finishOf maps a finish_reason.
 func finishOf(reason string) chat.Finish {
 	switch reason {
 	case "stop", "eos", "stop_sequence":
@@ -166,7 +164,7 @@ func usage(v gjson.Result) chat.Usage {
 	if hit := jsonvalue.Get(v.Raw, "prompt_cache_hit_tokens"); hit.Exists() {
 		u.CachedInput = wire.Count(hit)
 	}
-	// xAI does not include reasoning in completion_tokens. Its total_tokens shows this.
+	// xAI's completion_tokens do not include reasoning. Its total_tokens shows this.
 	if total := wire.Count(jsonvalue.Get(v.Raw, "total_tokens")); u.Reasoning > 0 && total == u.Input+u.Output+u.Reasoning {
 		u.Output += u.Reasoning
 	}
@@ -176,7 +174,7 @@ func usage(v gjson.Result) chat.Usage {
 	return u
 }
 
-// knownUsage has the fields of OpenAI's usage, and the additional fields from DeepSeek, Groq, Mistral, OpenRouter and
+// knownUsage has the fields of OpenAI's usage. It also has fields of DeepSeek, Groq, Mistral, OpenRouter and
 // Perplexity that do not affect the cost.
 const knownUsage = " prompt_tokens completion_tokens total_tokens prompt_tokens_details prompt_tokens_details. completion_tokens_details " +
 	"completion_tokens_details. prompt_tokens_details.cached_tokens prompt_tokens_details.cache_write_tokens prompt_tokens_details.text_tokens " +

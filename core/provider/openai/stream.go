@@ -48,8 +48,8 @@ func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]cha
 	return nameTier(s, out), s.Flags != invalidCalls && len(s.Calls)+len(s.Held) <= maxCallBytes
 }
 
-// nameTier adds the tier to usage that was just read, if the stream has already named it. The tier can also arrive
-// after the usage.
+// nameTier adds the tier to usage that was just read if the stream has already named the tier. The tier can also
+// arrive after the usage.
 func nameTier(s *wire.State, out []chat.Delta) []chat.Delta {
 	if n := len(out) - 1; n >= 0 && s.Usage.Extras != nil && out[n].Kind == chat.DeltaUsage {
 		out[n].Usage.Edit().Terms = s.Usage.Terms

@@ -13,7 +13,7 @@ import (
 )
 
 // Call reads an item that calls a client tool. It returns a call of the function that replaces the tool, with the
-// tool's own name and namespace. ok is false for other items.
+// tool's own name and namespace. For other items, ok is false.
 func Call(item gjson.Result) (p chat.Part, ok bool) {
 	name, ok := strings.CutSuffix(jsonvalue.String(item.Raw, "type"), "_call")
 	p = chat.Part{Kind: chat.ToolCall, ID: wire.Text(CallID(item)), Name: jsontext.Escaped(name), Space: jsonvalue.Text(item.Raw, "namespace")}
@@ -34,8 +34,7 @@ func Call(item gjson.Result) (p chat.Part, ok bool) {
 	return p, ok
 }
 
-// ownCall does the same as Call for an item in a response, where the provider can run a tool of the same type itself.
-// ok is then false.
+// ownCall is like Call, for an item in a response. If the provider itself runs the tool, ok is false.
 func ownCall(item gjson.Result) (p chat.Part, ok bool) {
 	if where := jsonvalue.String(item.Raw, "environment.type"); where != "" && where != "local" || jsonvalue.String(item.Raw, "execution") == "server" {
 		return p, false
@@ -50,7 +49,7 @@ func orEmpty(v gjson.Result) string {
 	return v.Raw
 }
 
-// CallID returns the ID of a call. The result of a local shell call has that ID as its own ID.
+// CallID returns the ID of a call. The result of a local shell call has this ID as its own.
 func CallID(v gjson.Result) gjson.Result {
 	if id := jsonvalue.Get(v.Raw, "call_id"); id.Type == gjson.String {
 		return id

@@ -13,8 +13,8 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Carries lists the parameters that the Responses API supports. Thinking is sent back in the encrypted form in which
-// it was received. In a Part, that form has Mark as a prefix.
+// Carries lists the parameters that the Responses API supports. Thinking is sent back as it was received, in
+// encrypted form. In a Part, the form's prefix is Mark.
 const Carries = (chat.All | chat.ParamMarkedThinking) &^ (chat.ParamTopK | chat.ParamFrequencyPenalty | chat.ParamPresencePenalty |
 	chat.ParamSeed | chat.ParamStop | chat.ParamN | chat.ParamCache | chat.ParamName | chat.ParamAudio | chat.ParamAlienThinking)
 
@@ -33,7 +33,7 @@ func Request(c *wire.Call) abi.Action {
 	return post(c, []abi.Part{{Data: b.B}})
 }
 
-// Direct builds a Responses API request from a body that is already in this dialect.
+// Direct builds a Responses API request from a body in this dialect.
 func Direct(c *wire.Call, members abi.Part) abi.Action {
 	b := jsontext.Builder{B: make([]byte, 0, 96)}
 	b.Open('{')
@@ -212,8 +212,8 @@ func input(b *jsontext.Builder, r *chat.Request) {
 
 var roles = [...]string{chat.System: "system", chat.User: "user", chat.Assistant: "assistant", chat.ToolRole: "user"}
 
-// message writes a message as items. Each call, result and thinking part is a separate item. The parts between
-// them form message items.
+// message writes a message as items. Each call, result and thinking part is an item. The parts between them form
+// message items.
 func message(b *jsontext.Builder, m *chat.Message) {
 	open := false
 	for i := range m.Parts {
@@ -245,7 +245,6 @@ func message(b *jsontext.Builder, m *chat.Message) {
 	}
 }
 
-// Thinks reports whether requests can contain this thinking part.
 func Thinks(p *chat.Part) bool { return strings.HasPrefix(string(p.Signature), Mark) }
 
 func item(b *jsontext.Builder, p *chat.Part) {
@@ -291,7 +290,7 @@ func item(b *jsontext.Builder, p *chat.Part) {
 	}
 }
 
-// output writes a tool result, as a string if it is only text, otherwise as a list.
+// output writes a tool result. If the result is only text, it writes a string. Otherwise, it writes a list.
 func output(b *jsontext.Builder, parts []chat.Part) {
 	if len(parts) == 0 || len(parts) == 1 && parts[0].Kind == chat.Text {
 		b.Text(chat.Join(parts, chat.Text))

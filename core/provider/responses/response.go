@@ -75,7 +75,7 @@ func forEach(v gjson.Result, f func(gjson.Result)) {
 	}
 }
 
-// finishOf maps status and incomplete_details. calls says whether the response has tool calls.
+// finishOf maps status and incomplete_details. If the response has tool calls, calls is true.
 func finishOf(root gjson.Result, calls bool) chat.Finish {
 	switch jsonvalue.String(root.Raw, "incomplete_details.reason") {
 	case "max_output_tokens":
@@ -93,9 +93,8 @@ func finishOf(root gjson.Result, calls bool) chat.Finish {
 }
 
 // usage parses {"input_tokens","input_tokens_details":{"cached_tokens","cache_write_tokens"},"output_tokens",
-// "output_tokens_details":{"reasoning_tokens"}}, and the other fields of a response on which the cost depends. These
-// are service_tier, output, and "tool_usage":{"web_search":{"num_requests"}}, the number of searches for which OpenAI
-// charges.
+// "output_tokens_details":{"reasoning_tokens"}}, and all other fields that affect the cost: service_tier, output, and
+// "tool_usage":{"web_search":{"num_requests"}}. num_requests is the number of searches for which OpenAI charges.
 func usage(root gjson.Result) chat.Usage {
 	v := jsonvalue.Get(root.Raw, "usage")
 	u := chat.Usage{
@@ -118,8 +117,8 @@ const knownUsage = " input_tokens output_tokens total_tokens input_tokens_detail
 	"output_tokens_details. input_tokens_details.cached_tokens input_tokens_details.cache_write_tokens " +
 	"input_tokens_details.cache_write_tokens_details output_tokens_details.reasoning_tokens "
 
-// countCall counts an item if it is a provider tool call that costs money. Opening a page or searching within it is
-// free. All code in a response runs in one container.
+// countCall counts an item that is a provider tool call with a price. Opening a page and searching in it are free.
+// All code in a response runs in one container.
 func countCall(u *chat.Usage, item gjson.Result) {
 	switch jsonvalue.String(item.Raw, "type") {
 	case "web_search_call":

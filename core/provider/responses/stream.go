@@ -11,8 +11,8 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Stream parses one event, identified by the type in its data. State.Tools counts the tool calls started. State.Flags is 1 if
-// pieces of the open item were counted as DeltaOther.
+// Stream parses one event. The event's type is in its data. State.Tools is the number of tool calls started. If
+// pieces of the open item were counted as DeltaOther, State.Flags is 1.
 func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]chat.Delta, bool) {
 	if !root.IsObject() {
 		return out, false
@@ -87,8 +87,7 @@ func itemAdded(s *wire.State, root gjson.Result, out []chat.Delta) []chat.Delta 
 	return out
 }
 
-// itemDone reads a call of a tool other than a function. Its pieces, if there were any, were counted when they
-// arrived.
+// itemDone reads a call of a tool that is not a function. If the call had pieces, they are already counted.
 func itemDone(s *wire.State, item gjson.Result, out []chat.Delta) []chat.Delta {
 	p, ok := ownCall(item)
 	if !ok || jsonvalue.String(item.Raw, "type") == "function_call" {

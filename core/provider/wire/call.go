@@ -10,24 +10,23 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// Call is the input for building a chat request.
 type Call struct {
 	Model *config.Model
 	// Request has only parameters that the target supports. The exchange has dropped the others.
 	Request *chat.Request
 	NowMs   uint64 // Unix time, for signatures
-	// Unsent has the parameters that Family.Request has omitted or changed, because the target does not accept their
-	// values or does not accept them in combination with others.
+	// Unsent has the parameters that Family.Request has omitted or changed. The target does not accept their values,
+	// or not in combination with others.
 	Unsent chat.Params
 }
 
-// Leave removes parameters from the request, and adds to Unsent those that the request had.
+// Leave removes parameters from the request. If the request had them, Leave adds them to Unsent.
 func (c *Call) Leave(p chat.Params) {
 	c.Unsent |= c.Request.Params() & p
 	c.Request.Drop(^p)
 }
 
-// Effort returns level. If the request asks for another reasoning effort, it notes this in Unsent.
+// Effort returns level. If the request asks for another reasoning effort, Effort adds it to Unsent.
 func (c *Call) Effort(level string) string {
 	if asked := c.Request.Reasoning.Effort; asked != "" && asked != level {
 		c.Unsent |= chat.ParamReasoning
@@ -52,8 +51,8 @@ func (c *Call) ForcesTool() bool {
 	return len(c.Request.Tools) > 0 && (choice == chat.ChoiceAny || choice == chat.ChoiceTool)
 }
 
-// Unsigned reports whether the model's last turn calls tools without any thinking that Claude accepts. The signatures
-// of Claude's own thinking have no mark.
+// Unsigned reports whether the model's last turn calls tools and has no thinking that Claude accepts. Signatures of
+// Claude's thinking have no mark.
 func (c *Call) Unsigned() bool {
 	messages := c.Request.Messages
 	for i := len(messages) - 1; i >= 0; i-- {
@@ -76,8 +75,7 @@ func (c *Call) Unsigned() bool {
 // MinBudget is Claude's minimum token budget for thinking.
 const MinBudget = 1024
 
-// Budget returns the token budget for an effort, from the compatibility tables of Anthropic and Google for OpenAI's
-// levels.
+// Budget returns the token budget for an effort. Its numbers are those of Anthropic and Google for OpenAI's levels.
 func Budget(r *chat.Reasoning) uint64 {
 	switch r.Effort {
 	case "minimal", "low":
@@ -93,8 +91,8 @@ func Budget(r *chat.Reasoning) uint64 {
 	return 8192
 }
 
-// Level returns the effort level: low, medium, high, xhigh or max, or "" to let the model decide. It maps a token
-// budget to the nearest level in the same tables.
+// Level returns the effort level: low, medium, high, xhigh or max. If the model decides, it returns "". A token
+// budget becomes the nearest level of the same tables.
 func Level(r *chat.Reasoning) string {
 	switch r.Effort {
 	case "minimal", "low":

@@ -10,8 +10,8 @@ import (
 	"github.com/postern-ai/postern/core/jsonvalue"
 )
 
-// Response does the same as Whole, and makes the result valid for callers. It returns false if a tool call has no
-// name. A tool call without an ID gets one from CallID.
+// Response is like Whole, and makes the result valid for callers. If a tool call has no name, it returns false. If a
+// tool call has no ID, it gets one from CallID.
 func (f *Family) Response(root gjson.Result) (chat.Response, bool) {
 	r, ok := f.Whole(root)
 	for i := range r.Choices {
@@ -26,7 +26,7 @@ func (f *Family) Response(root gjson.Result) (chat.Response, bool) {
 	return r, ok
 }
 
-// Stream does for Event what Response does for Whole.
+// Stream is to Event what Response is to Whole.
 func (f *Family) Stream(s *State, name string, root gjson.Result) ([]chat.Delta, bool) {
 	out, ok := f.Event(s, name, root, nil)
 	for i := range out {
@@ -44,8 +44,8 @@ func named(id *jsontext.Escaped, name, response jsontext.Escaped, n uint64) bool
 	return name != ""
 }
 
-// CallID makes an ID for a call without one. The ID is call_N followed by the response's ID, because other providers
-// require IDs that are unique within a conversation. The response's ID is omitted if it is long or not a plain word.
+// CallID makes an ID for a call that has none: call_N and the response's ID. Other providers require IDs that are
+// unique within a conversation. If the response's ID is long or not a plain word, it is left out.
 func CallID(response jsontext.Escaped, n uint64) jsontext.Escaped {
 	id := "call_" + strconv.FormatUint(n, 10)
 	if len(response) == 0 || len(response) > 28 {

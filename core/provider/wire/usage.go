@@ -8,8 +8,8 @@ import (
 	"github.com/postern-ai/postern/core/chat"
 )
 
-// Names adds the value of a response field that names what was bought, such as the service tier. It ignores a value
-// that is not a string.
+// Names adds the value of a response field that names something bought, such as the service tier. If the value is not
+// a string, it is ignored.
 //
 //go:noinline
 func Names(u *chat.Usage, member string, v gjson.Result) {
@@ -20,12 +20,12 @@ func Names(u *chat.Usage, member string, v gjson.Result) {
 }
 
 const (
-	maxUnknown     = 200 // limit on the total length of the names kept per response, in bytes
+	maxUnknown     = 200 // maximum total length of the names kept per response, in bytes
 	maxUnknownName = 64
 )
 
-// Unknown notes the names of fields that known does not contain. Fields of an object within the usage are named
-// PARENT.CHILD. known has a space before and after each name. An unknown field does not change the cost.
+// Unknown notes the names of fields that are not in known. A field of an object in the usage is named PARENT.CHILD.
+// In known, each name has a space before and after it. Unknown fields do not change the cost.
 //
 //go:noinline
 func Unknown(u *chat.Usage, v gjson.Result, known string) {

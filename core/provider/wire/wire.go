@@ -1,7 +1,7 @@
 // Package wire is the interface between the exchange and the wire families. A family translates between Postern's
-// chat types and one API format. Each family is one folder in core/provider, with request.go, response.go, stream.go,
-// errors.go and, if it has embeddings, embed.go. Families only translate. The exchange decides on targets, retries
-// and timing.
+// chat types and one API format. Each family is a folder in core/provider with request.go, response.go, stream.go and
+// errors.go. If the family has embeddings, it also has embed.go. Families only translate. The exchange decides on
+// targets, retries and timing.
 package wire
 
 import (
@@ -16,42 +16,42 @@ import (
 
 // Family is one wire format.
 type Family struct {
-	Dialect chat.Dialect // the dialect of its bodies, or zero if callers cannot use it
+	Dialect chat.Dialect // the dialect of its bodies; zero: callers cannot use it
 	Carries chat.Params  // the parameters that its requests support
 	Framing Framing      // framing of its streams
-	NoEmpty bool         // its text parts must not be empty, so empty ones are omitted
+	NoEmpty bool         // empty text parts are omitted, because the API rejects them
 
 	// Thinks reports whether requests can contain a thinking part from an earlier turn. If Thinks is nil, they can
-	// contain any such part, provided that Carries includes thinking.
+	// contain any such part if Carries includes thinking.
 	Thinks func(p *chat.Part) bool
 
-	// Request builds a request (method, URL, headers and body) from a conversation. It writes every field of the body
-	// itself, and writes Extra fields only if the caller's dialect is the family's own. The URL is empty if the
-	// conversation has a part that the family cannot send.
+	// Request builds a request (method, URL, headers and body) from a conversation. It writes every field of the
+	// body. It writes Extra fields only if the caller's dialect is the family's own. If the family cannot send a part
+	// of the conversation, the URL is empty.
 	Request func(*Call) abi.Action
-	// Direct builds a request from a body that is already in the family's dialect. It is nil if callers cannot use
-	// that dialect. members has the fields of the caller's body, separated by commas, without a leading or trailing
-	// comma. It lacks model, stream, stream options, limits and OpenAI's service tier, which Direct writes. In
-	// Call.Request, only Dialect, Stream, MaxTokens, MaxToolCalls, ServiceTier and N are set.
+	// Direct builds a request from a body that is already in the family's dialect. If callers cannot use that
+	// dialect, Direct is nil. members has the fields of the caller's body, comma-separated. It does not have model,
+	// stream, stream options, limits and OpenAI's service tier: Direct writes them. In Call.Request, only Dialect,
+	// Stream, MaxTokens, MaxToolCalls, ServiceTier and N are set.
 	Direct func(c *Call, members abi.Part) abi.Action
 
-	// Whole parses the JSON of a 200 response. It returns false if the JSON does not have the family's format.
-	// Response calls it.
+	// Whole parses the JSON of a 200 response. If the JSON does not have the family's format, it returns false.
+	// Response calls Whole.
 	Whole func(root gjson.Result) (chat.Response, bool)
-	// Event parses one event of a stream and appends the deltas that it contains. The event is given as its name,
-	// which can be empty, and its JSON. Event returns false if the event does not have the family's format. The
-	// exchange handles "data: [DONE]" itself, as a DeltaEnd. A family whose streams have no end marker appends a
-	// DeltaEnd after the last required event. Stream calls it.
+	// Event parses one event of a stream and appends the deltas that it contains. The event's name can be empty. If
+	// the event does not have the family's format, Event returns false. The exchange handles "data: [DONE]" itself,
+	// as a DeltaEnd. If a family's streams have no end marker, Event appends a DeltaEnd after the last required
+	// event. Stream calls Event.
 	Event func(s *State, name string, root gjson.Result, out []chat.Delta) ([]chat.Delta, bool)
-	// Failure parses a response that is not a 200. The root does not exist if the body is not JSON.
+	// Failure parses a response that is not a 200. If the body is not JSON, the root does not exist.
 	Failure func(status uint64, root gjson.Result) Failure
 
-	// CountRequest builds a request for the number of tokens in a prompt. It is nil for families without that
-	// endpoint. members has the same form as for Direct.
+	// CountRequest builds a request for the number of tokens in a prompt. If the family has no such endpoint, it is
+	// nil. members has the same form as for Direct.
 	CountRequest  func(c *Call, members abi.Part) abi.Action
 	CountResponse func(root gjson.Result) (tokens uint64, ok bool)
-	// Counted lists the request fields on which the number of tokens depends, with a space before and after each. The
-	// endpoint rejects other fields.
+	// Counted lists the request fields that affect the number of tokens, with a space before and after each. The
+	// endpoint rejects all other fields.
 	Counted string
 
 	EmbedRequest  func(*EmbedCall) abi.Action
@@ -66,8 +66,8 @@ const (
 	EventStream                // application/vnd.amazon.eventstream
 )
 
-// State is a family's memory between the events of a stream. Each family defines its own use of the fields. They all
-// start at zero.
+// State is a family's memory between the events of a stream. Each family defines what the fields mean. They all start
+// at zero.
 type State struct {
 	Started bool   // DeltaStart was sent
 	Block   uint64 // usually the kind of the open block
@@ -79,7 +79,7 @@ type State struct {
 	Held    string // a tool call whose name has not arrived
 }
 
-// Fields lists the fields for serialization with the exchange's state.
+// Fields lists the fields, which are part of the exchange's state.
 func (s *State) Fields(f *abi.Fields) {
 	f.Bool(&s.Started)
 	f.Uint(&s.Block)
@@ -91,7 +91,7 @@ func (s *State) Fields(f *abi.Fields) {
 	f.String(&s.Held)
 }
 
-// FailureKind classifies a provider's error by cause, which determines whether a retry or a fallback can help.
+// FailureKind is the cause of a provider's error. It determines whether a retry or a fallback can help.
 type FailureKind uint8
 
 const (
@@ -106,16 +106,16 @@ const (
 // Failure is a provider's error.
 type Failure struct {
 	Kind    FailureKind
-	Message jsontext.Escaped // the provider's error message; callers see it only if Public is true
+	Message jsontext.Escaped // the provider's error message, for callers only if Public is true
 }
 
-// Public reports whether callers may read the provider's message. They may only if it is about their request, not
-// about the operator's account.
+// Public reports whether callers may read the provider's message. They may if it is about their request. They must
+// not if it is about the operator's account.
 func (f *Failure) Public() bool {
 	return f.Kind == FailRejected || f.Kind == FailTooLong || f.Kind == FailFiltered
 }
 
-// ByStatus returns the failure kind for an HTTP status alone.
+// ByStatus returns the failure kind for an HTTP status.
 func ByStatus(status uint64) FailureKind {
 	switch {
 	case status == 429:
@@ -132,14 +132,14 @@ func ByStatus(status uint64) FailureKind {
 type EmbedCall struct {
 	Model      *config.Model
 	Inputs     []jsontext.Escaped
-	Tokens     []string         // instead of Inputs, JSON arrays of token IDs; only OpenAI's dialect supports them
+	Tokens     []string         // JSON arrays of token IDs in place of Inputs; only OpenAI's dialect supports them
 	Dimensions uint64           // 0: not set
 	User       jsontext.Escaped // only OpenAI's dialect has it
 	NowMs      uint64
 }
 
-// Body returns {"model",texts:[…],fixed,dimensions}. texts and dimensions are field names. fixed has fields that are
-// already JSON. Without a model, there is no model field.
+// Body returns {"model",texts:[…],fixed,dimensions}. texts and dimensions are names of fields. fixed has fields as
+// JSON. If model is empty, there is no model field.
 func (c *EmbedCall) Body(model, texts, fixed, dimensions string) []byte {
 	b := jsontext.Builder{B: make([]byte, 0, 256)}
 	b.Open('{')
@@ -172,10 +172,9 @@ type Embedding struct {
 // maxVectors is more than any API returns at once.
 const maxVectors = 4096
 
-// Vectors returns the vectors from a JSON array's entries, in the order of the inputs. If path is not empty, the
-// vector is at that path in each entry, and the entry's index, if it has one, is the vector's position. Otherwise,
-// the entry itself is the vector. ok is false if a vector is missing, duplicated, or not an array of numbers that 32
-// bits can represent.
+// Vectors returns the vectors from a JSON array's entries, in the order of the inputs. If path is empty, each entry
+// is a vector. Otherwise, each entry has a vector at that path. If the entry also has an index, it is the vector's
+// position. If a vector is missing, duplicated, or not an array of numbers that 32 bits can represent, ok is false.
 func Vectors(list, path string) (vectors []string, ok bool) {
 	n, c := uint64(0), jsontext.Open(list)
 	for entry, more := c.Element(); more; entry, more = c.Element() {
@@ -220,9 +219,9 @@ func Post(url string, body []abi.Part, headers ...abi.Header) abi.Action {
 	return abi.Action{Method: "POST", URL: url, Headers: append(all, headers...), Body: body}
 }
 
-// KeyHeader returns the header with the operator's API key, or nil if there is no key. usual is the wire's usual
-// header. A provider's further wires send the key in the header of its main wire. The authorization header has the
-// scheme Bearer.
+// KeyHeader returns the header with the operator's API key. If there is no key, it returns nil. usual is the usual
+// header of the wire. If a provider has further wires, they send the key in the header of its main wire. The
+// authorization header has the scheme Bearer.
 func KeyHeader(p *config.Provider, usual string) []abi.Header {
 	value := p.Key
 	switch p.Home {
@@ -243,8 +242,8 @@ func KeyHeader(p *config.Provider, usual string) []abi.Header {
 	return []abi.Header{{Name: usual, Value: value}}
 }
 
-// Count parses a token count. A missing or null value is 0. A value that cannot be a token count (negative,
-// fractional, not a number, above chat.MaxTokens) is chat.Nonsense, which invalidates the whole usage.
+// Count parses a token count. A missing or null value is 0. If the value cannot be a token count (negative,
+// fractional, not a number, above chat.MaxTokens), the result is chat.Nonsense, which makes the whole usage invalid.
 func Count(v gjson.Result) uint64 {
 	if v.Type == gjson.Null {
 		return 0
@@ -259,7 +258,7 @@ func Count(v gjson.Result) uint64 {
 	return n
 }
 
-// Within clamps part to whole, because some providers report a part that exceeds it. chat.Nonsense stays unchanged.
+// Within clamps part to whole, because some providers report a larger part. chat.Nonsense stays unchanged.
 func Within(part, whole uint64) uint64 {
 	if part > chat.MaxTokens {
 		return part
@@ -267,7 +266,7 @@ func Within(part, whole uint64) uint64 {
 	return min(part, whole)
 }
 
-// Index parses the index of a choice or tool call. It returns 0 for an invalid value.
+// Index parses the index of a choice or tool call. For an invalid value, it returns 0.
 func Index(v gjson.Result) uint64 {
 	if v.Type != gjson.Number || !(v.Num >= 0 && v.Num < 1<<32) {
 		return 0
@@ -275,7 +274,7 @@ func Index(v gjson.Result) uint64 {
 	return uint64(v.Num)
 }
 
-// Other appends a delta, as JSON, for generated content that has no kind of its own. It ignores an empty value.
+// Other appends a delta for generated content that has no kind of its own, as JSON. It ignores an empty value.
 func Other(out []chat.Delta, v gjson.Result) []chat.Delta {
 	if !v.Exists() || v.Type == gjson.Null || len(v.Raw) <= len("{}") {
 		return out
@@ -283,7 +282,7 @@ func Other(out []chat.Delta, v gjson.Result) []chat.Delta {
 	return append(out, chat.Delta{Kind: chat.DeltaOther, JSON: v.Raw})
 }
 
-// Text returns the content of a JSON string, still escaped, or "" for other types.
+// Text returns the content of a JSON string, still escaped. For other types, it returns "".
 func Text(v gjson.Result) jsontext.Escaped {
 	if v.Type != gjson.String {
 		return ""

@@ -10,9 +10,9 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Failure parses {"errors":[{"code":5007,"message":"AiError: …"}],"success":false}, or OpenAI's {"error":{…}}.
-// Codes below 10000 are documented under "Errors". A prompt that is too long is a 413, or a 400 with a message
-// from the model's server.
+// Failure parses {"errors":[{"code":5007,"message":"AiError: …"}],"success":false}, or OpenAI's {"error":{…}}. Codes
+// below 10000 are documented under "Errors". If a prompt is too long, the status is 413, or 400 with a message from
+// the model's server.
 func Failure(status uint64, root gjson.Result) wire.Failure {
 	f := openai.Failure(status, root)
 	e := jsonvalue.Get(root.Raw, "errors.0")
@@ -33,7 +33,6 @@ func Failure(status uint64, root gjson.Result) wire.Failure {
 	return f
 }
 
-// code returns an error's code as a string.
 func code(e gjson.Result) string {
 	if v := jsonvalue.Get(e.Raw, "code"); v.Type == gjson.Number {
 		return v.Raw

@@ -12,7 +12,7 @@ import (
 func Response(root gjson.Result) (chat.Response, bool) { return openai.Response(unwrap(root)) }
 
 // unwrap removes the envelope of Cloudflare's API, {"result":{…},"success":true,"errors":[],"messages":[]}. Its
-// OpenAI-compatible endpoints usually send none.
+// OpenAI-compatible endpoints usually send no envelope.
 func unwrap(root gjson.Result) gjson.Result {
 	if result := jsonvalue.Get(root.Raw, "result"); result.IsObject() {
 		return result
