@@ -45,7 +45,6 @@ func FuzzMembers(f *testing.F) {
 	})
 }
 
-// TestMembersStop stops an iteration early.
 func TestMembersStop(t *testing.T) {
 	calls := 0
 	api.Members(gjson.Parse(`{"a":1,"b":2}`), func(string, string) bool { calls++; return false })

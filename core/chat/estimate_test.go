@@ -51,7 +51,7 @@ func TestEstimateError(t *testing.T) {
 	check("others", s.Others, 0.135, 0.25)
 }
 
-// ascii spells a text with \u escapes for all non-ASCII characters.
+// ascii writes all non-ASCII characters of a text as \u escapes.
 func ascii(text string) jsontext.Escaped {
 	var b strings.Builder
 	for _, r := range string(jsontext.Escape(text)) {
@@ -100,7 +100,7 @@ func TestEstimateBounds(t *testing.T) {
 	}
 }
 
-// TestEstimateIsNeverNearZero: no repeated character makes a long text count as nearly empty.
+// TestEstimateIsNeverNearZero: no repeated character makes the estimate of a long text nearly 0.
 func TestEstimateIsNeverNearZero(t *testing.T) {
 	for r := range rune(0x3000) {
 		text := jsontext.Escape(strings.Repeat(string(r), 1000))
@@ -110,7 +110,7 @@ func TestEstimateIsNeverNearZero(t *testing.T) {
 	}
 }
 
-// TestEstimateNeverPanics estimates texts with broken UTF-8 and truncated escapes, among others.
+// TestEstimateNeverPanics estimates broken UTF-8, truncated escapes and other texts.
 func TestEstimateNeverPanics(t *testing.T) {
 	s := samples(t)
 	for _, x := range append(s.Fitted, s.Others...) {

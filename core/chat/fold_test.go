@@ -47,7 +47,7 @@ func randomResponse(t *rapid.T) chat.Response {
 	return r
 }
 
-// TestFoldUndoesUnfold: Fold restores a response that was unfolded with any piece size and then encoded.
+// TestFoldUndoesUnfold: Fold restores a response that Unfold split into pieces of any size.
 func TestFoldUndoesUnfold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := randomResponse(t)
@@ -65,7 +65,7 @@ func TestFoldUndoesUnfold(t *testing.T) {
 	})
 }
 
-// TestInterleavedCalls: the argument pieces of parallel calls may be interleaved.
+// TestInterleavedCalls: argument pieces of parallel calls may be interleaved.
 func TestInterleavedCalls(t *testing.T) {
 	r := chat.Fold([]chat.Delta{
 		{Kind: chat.DeltaTool, Index: 0, ID: "a", Name: "f"}, {Kind: chat.DeltaTool, Index: 1, ID: "b", Name: "g"},
@@ -89,7 +89,7 @@ func TestLogProbsAreJoined(t *testing.T) {
 	}
 }
 
-// TestHostileDeltas: huge choice and call numbers from a provider do not make Fold allocate memory.
+// TestHostileDeltas: a provider's huge choice and call numbers do not make Fold allocate memory.
 func TestHostileDeltas(t *testing.T) {
 	r := chat.Fold([]chat.Delta{
 		{Kind: chat.DeltaText, Choice: 1 << 40, Text: "x"}, {Kind: chat.DeltaArgs, Index: 1 << 50, Text: "x"}, {Kind: chat.DeltaFinish, Choice: 127},

@@ -41,7 +41,7 @@ func TestInput(t *testing.T) {
 	}
 }
 
-// FuzzInputReader reads arguments in pieces. Each piece's output is the inside of a JSON string, and all outputs
+// FuzzInputReader reads arguments in pieces. The output of each piece is the inside of a JSON string. All outputs
 // together equal the output for the complete arguments.
 func FuzzInputReader(f *testing.F) {
 	f.Add(`{"input":"a\n\"é\" \ud83d\ude00 \\u0041"}`, uint8(1))
@@ -79,7 +79,6 @@ func FuzzInputReader(f *testing.F) {
 	})
 }
 
-// spelled escapes every character in a text as \uXXXX.
 func spelled(text string) jsontext.Escaped {
 	const digits = "0123456789abcdef"
 	var b strings.Builder

@@ -24,8 +24,8 @@ func full() *chat.Request {
 	}
 }
 
-// TestDrop: after Drop, a request uses no feature that the target does not support, except tools. No message has
-// fewer parts than before.
+// TestDrop: after Drop, a request uses only features that the target supports, except tools. Every message keeps its
+// number of parts.
 func TestDrop(t *testing.T) {
 	all := full().Params()
 	if all != (chat.All|chat.ParamForeign|chat.ParamMarkedThinking)&^(chat.ParamFormatJSON|chat.ParamAlienThinking) {
@@ -62,7 +62,7 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
-// TestQuestion: a target that would get nothing from the user's last turn loses the question.
+// TestQuestion: a target that would get nothing of the user's last turn loses the question.
 func TestQuestion(t *testing.T) {
 	user := func(parts ...chat.Part) chat.Message { return chat.Message{Role: chat.User, Parts: parts} }
 	text, image, byURL, audio := chat.Part{Kind: chat.Text, Text: "a"}, chat.Part{Kind: chat.Image, Data: "AA=="}, chat.Part{Kind: chat.Image, URL: "https://x.example"}, chat.Part{Kind: chat.Audio}

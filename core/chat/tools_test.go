@@ -9,7 +9,6 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// checkNames reports invalid function names, and names that two tools share.
 func checkNames(t *testing.T, r *chat.Request) {
 	t.Helper()
 	seen := map[jsontext.Escaped]bool{}
@@ -60,8 +59,8 @@ func TestFlatten(t *testing.T) {
 	}
 }
 
-// TestFlattenManyTools: the size of Aliases is limited, because it is part of a request's state. Tools that do not
-// fit are left out and named.
+// TestFlattenManyTools: Aliases is part of a request's state, so its size is limited. Tools that do not fit are left
+// out and named.
 func TestFlattenManyTools(t *testing.T) {
 	var r chat.Request
 	for i := range 10_000 {
@@ -77,8 +76,8 @@ func TestFlattenManyTools(t *testing.T) {
 	}
 }
 
-// TestFlattenIsStable: a tool keeps its function name when other tools come and go, so that the provider's prompt
-// cache and earlier calls stay valid.
+// TestFlattenIsStable: a tool keeps its function name when other tools come and go. The provider's prompt cache and
+// earlier calls thus stay valid.
 func TestFlattenIsStable(t *testing.T) {
 	name := func(others ...chat.Tool) jsontext.Escaped {
 		r := chat.Request{Tools: append(others, chat.Tool{Space: "a", Name: jsontext.Escaped(strings.Repeat("x", 70))})}

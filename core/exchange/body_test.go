@@ -37,7 +37,8 @@ func TestDroppedMembersAreListed(t *testing.T) {
 }
 
 func TestListedMembersPassThroughInTheSameDialect(t *testing.T) {
-	// A target that does not support a parameter gets a re-encoded body that still has the fields of its own dialect.
+	// If a target does not support a parameter, it gets a re-encoded body, which still has the fields of its own
+	// dialect.
 	h := request{
 		path: "/v1/chat/completions", provider: [][]abi.Event{wholeResponse(200, openaiResponse)},
 		body: `{"model":"plain","messages":[{"role":"user","content":"Hello"}],"max_tokens":100,"temperature":1,"logit_bias":{},"special":7}`,

@@ -12,7 +12,7 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// padded pads a JSON object with spaces to size bytes.
+// padded pads a JSON object with spaces to a size in bytes.
 func padded(object string, size int) string {
 	return object[:len(object)-1] + strings.Repeat(" ", size-len(object)) + "}"
 }
@@ -89,8 +89,8 @@ func TestDroppedParamsHeaderLimit(t *testing.T) {
 }
 
 func TestAttemptsHeaderLimit(t *testing.T) {
-	// There are five targets with results of 75 bytes each. The result of the sixth either just fits into the rest of
-	// the 400 bytes or is just too long.
+	// There are five targets with results of 75 bytes each. The result of the sixth just fits into the rest of the
+	// 400 bytes, or is just too long.
 	header := func(last string) string {
 		var models, targets []string
 		for i := range 6 {
@@ -205,7 +205,7 @@ func TestControlPlaneErrorsAreLoggedAsErrors(t *testing.T) {
 	}
 }
 
-// The prompt costs 6 microdollars. The response "Hello!" costs 20, which is 10 for each token.
+// The prompt costs 6 microdollars. Each token of the response costs 10, so "Hello!" costs 20.
 func TestStreamExtendsAtHalfAndIsCutAtItsReservation(t *testing.T) {
 	short := &keymeter.AdmitReply{Verdict: keymeter.Short, NeedPico: 5, LeastPico: 5, Epoch: 1}
 	send := func(reserved int64, events ...string) *host {

@@ -13,8 +13,8 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// isolate simulates an isolate that runs many exchanges with unknown keys. Replies to their actions arrive
-// immediately.
+// isolate simulates an isolate in which many exchanges with unknown keys run. Replies to their actions arrive at
+// once.
 type isolate struct {
 	*testing.T
 	config  *config.Config
@@ -27,15 +27,13 @@ type isolate struct {
 	down    bool         // Ledgers do not respond
 }
 
-// denied is one exchange.
 type denied struct {
 	state  []byte
 	pins   string
-	timers []abi.Action // KeepMs is the time when the timer fires
+	timers []abi.Action // KeepMs is when the timer fires
 	status uint64
 }
 
-// send sends a request. If key is empty, the request has no key.
 func (i *isolate) send(key string) uint64 {
 	e := &denied{}
 	i.all = append(i.all, e)
@@ -102,7 +100,7 @@ func (i *isolate) wait(ms uint64) {
 	}
 }
 
-// counted sums the tallies, ignoring repeats.
+// counted sums the tallies. It ignores repeats.
 func (i *isolate) counted() (counts [ledger.Ends]uint64) {
 	seen := []string{}
 	for _, a := range i.tallies {
@@ -153,7 +151,7 @@ func TestDeniedKeysAreCounted(t *testing.T) {
 	}
 }
 
-// TestDeniedKeysWithoutLedger checks that an unacknowledged tally is repeated with the same number.
+// TestDeniedKeysWithoutLedger checks that an unacknowledged tally is sent again with the same number.
 func TestDeniedKeysWithoutLedger(t *testing.T) {
 	i := newIsolate(t)
 	i.down = true

@@ -38,9 +38,9 @@ func TestDiagram(t *testing.T) {
 	}
 }
 
-// diagram draws the table for Mermaid. A box is a phase, a rounded box is a set of phases that several rows lead to,
-// and an arrow is labeled with its inputs. The last phase is not drawn as a target, because nearly every row may end
-// the request.
+// diagram draws the table for Mermaid. A box is a phase. A rounded box is a set of phases that several rows lead to.
+// An arrow is labeled with its inputs. The last phase is not drawn as a target, because nearly every row may end the
+// request.
 func diagram() string {
 	arrows, order := map[string][]string{}, []string(nil)
 	draw := func(from, to, input string) {
@@ -93,8 +93,8 @@ func labelOf(name string) string {
 	return "[" + name + "]"
 }
 
-// grouped replaces phases with the shared sets that they contain completely, beginning with the largest set. It does
-// not use the set named except, and leaves out "done".
+// grouped replaces phases with the shared sets that they contain completely. It begins with the largest set. It does
+// not use the set named except, and it leaves out "done".
 func grouped(phases []string, except string) (names []string) {
 	rest := slices.Clone(phases)
 	sets := exchange.SharedNext()

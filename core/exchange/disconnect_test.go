@@ -10,8 +10,8 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// TestDisconnectAtEveryStep disconnects the client of several requests before each reply that the exchange is waiting
-// for.
+// TestDisconnectAtEveryStep runs several requests. It disconnects the client before each reply that the exchange
+// waits for.
 func TestDisconnectAtEveryStep(t *testing.T) {
 	withIdempotencyKey := []abi.Header{{Name: "idempotency-key", Value: "order-1"}}
 	projectKeys := &doc.Policy{Version: 2, ProviderKeys: []doc.ProviderKey{{Provider: "openai", KeyID: "m1", Sealed: []byte("sealed")}, {Provider: "anthropic", KeyID: "m1", Sealed: []byte("sealed")}}}

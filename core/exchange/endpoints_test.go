@@ -10,7 +10,6 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// read returns the contents of a file in the repository.
 func read(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile("../../" + path)
@@ -30,7 +29,7 @@ func require(t *testing.T, parts map[string]bool) {
 	}
 }
 
-// TestEndpointsAreComplete: a row has every part that its other parts need.
+// TestEndpointsAreComplete: a row has all parts that its other parts need.
 func TestEndpointsAreComplete(t *testing.T) {
 	for i := range endpoints[1:] {
 		e := &endpoints[i+1]
@@ -119,7 +118,7 @@ func TestEndpointsAreDistinct(t *testing.T) {
 		claim("the path "+e.method+" "+e.path, e)
 		claim("the operation "+e.operation, e)
 		claim("the name "+e.label()+" "+e.method, e)
-		if e.repeats && e.path != "/api/ai/chat" { // it accepts the same bodies as /api/ai/complete and returns the same responses
+		if e.repeats && e.path != "/api/ai/chat" { // has the same bodies and responses as /api/ai/complete
 			claim(stored{e.dialect, e.calls.variant}, e)
 		}
 		if e.calls.variant&strictVariant != 0 {

@@ -13,7 +13,7 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// recorded contains the fields of a record's body that these tests read.
+// recorded contains the fields of a record's body that the tests read.
 type recorded struct {
 	User, FinishReason, UserAgent string
 	Details, Attempts             []map[string]any
@@ -66,7 +66,7 @@ func TestRecordedUser(t *testing.T) {
 	}
 }
 
-// TestGovernedUser: a record does not name an end user in whose ID the Governor finds anything.
+// TestGovernedUser: if the Governor finds anything in an end user's ID, the record does not name the user.
 func TestGovernedUser(t *testing.T) {
 	for _, action := range []governor.Action{governor.Flag, governor.Redact, governor.Block} {
 		for user, want := range map[string]string{"jane.doe@example.com": "", "user-17": "user-17"} {
@@ -105,8 +105,7 @@ func TestRecordedFinishReason(t *testing.T) {
 	}
 }
 
-// TestRecordedRules: a record names the violated rules, regardless of whether the request or the response violated
-// them.
+// TestRecordedRules: a record names the violated rules, whether the request or the response violated them.
 func TestRecordedRules(t *testing.T) {
 	s := governor.NewSettings()
 	s.Enabled = true
@@ -141,7 +140,7 @@ func TestRecordedRules(t *testing.T) {
 	}
 }
 
-// TestLongRecords checks which parts a record that is too long omits.
+// TestLongRecords checks which parts are omitted from a record that is too long.
 func TestLongRecords(t *testing.T) {
 	windows := make([]keymeter.Window, 20)
 	for i := range windows {

@@ -46,13 +46,14 @@ func Entry(storedMs, expiresMs uint64, provider, model string, usage chat.Usage,
 	return e.Encode()
 }
 
-// EndOf returns how the request in an encoded state ended, if that is not yet counted in the key's entry.
+// EndOf returns how the request in an encoded state ended. If the end is already counted in the key's entry, EndOf
+// returns the zero value.
 func EndOf(cfg *config.Config, stateBytes []byte) ledger.End {
 	s := decodeState(stateBytes, cfg.Models)
 	return s.ending.count.End
 }
 
-// Ending returns the record of a request that was not served, as contained in an encoded state.
+// Ending returns the record of a request that was not served. The record is in the encoded state.
 func Ending(cfg *config.Config, state []byte) ledger.Record {
 	s := decodeState(state, cfg.Models)
 	return s.ending.record

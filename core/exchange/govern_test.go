@@ -39,7 +39,7 @@ const (
 )
 
 // TestReplayAndCacheOfRedactedRequests: the response stored for an Idempotency-Key has the caller's values, and the
-// cache has placeholders. Two requests that look identical to the provider are still different requests for an
+// cache has placeholders. If two requests look identical to the provider, they are still different requests for an
 // Idempotency-Key.
 func TestReplayAndCacheOfRedactedRequests(t *testing.T) {
 	var hashes []string

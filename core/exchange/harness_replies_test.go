@@ -69,8 +69,8 @@ func (h *host) recordAt(version uint64) []byte {
 	return r.Encode()
 }
 
-// callObject replies in place of the object that was called. By default, every request is admitted, and the Ledger
-// makes only the grants listed in h.grants.
+// callObject replies in place of the object that was called. By default, every request is admitted. The Ledger makes
+// only the grants in h.grants.
 func (h *host) callObject(a *abi.Action) abi.Event {
 	event := abi.Event{Kind: abi.EventReply}
 	switch command := decodeCommand(a).(type) {
@@ -86,7 +86,7 @@ func (h *host) callObject(a *abi.Action) abi.Event {
 	return event
 }
 
-// decodeCommand returns the command of a call, or nil for other actions.
+// decodeCommand returns the command of a call. For other actions, it returns nil.
 func decodeCommand(a *abi.Action) any {
 	switch {
 	case a.Kind != abi.ActionCall:
@@ -128,8 +128,8 @@ func (h *host) callLedger(command any, event *abi.Event) {
 	}
 }
 
-// nextFetchEvent returns the next event of the pending fetch. It returns false if a tick is next or no events are
-// left.
+// nextFetchEvent returns the next event of the pending fetch. If a tick is next, or if no events are left, it returns
+// false.
 func (h *host) nextFetchEvent(a *abi.Action) (abi.Event, bool) {
 	if !h.fetchStarted {
 		if len(h.provider) == 0 {
@@ -160,8 +160,8 @@ const openaiResponse = `{"id":"c1","choices":[{"index":0,"message":{"role":"assi
 const anthropicResponse = `{"id":"m1","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"Hello!"}],` +
 	`"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":9,"output_tokens":3}}`
 
-// streamEvents returns a provider's stream: a head and then the chunks. The chunk "tick" stands for a tick, and "end"
-// for the end of the body.
+// streamEvents returns a provider's stream: a head and the chunks. The chunk "tick" is a tick, and "end" is the end
+// of the body.
 func streamEvents(chunks ...string) []abi.Event {
 	events := []abi.Event{{Kind: abi.EventHead, Code: 200, Headers: []abi.Header{{Name: "content-type", Value: "text/event-stream"}}}}
 	for _, c := range chunks {

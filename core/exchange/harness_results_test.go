@@ -7,7 +7,6 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// all returns the actions of a kind.
 func (h *host) all(kind abi.ActionKind) (found []abi.Action) {
 	for _, a := range h.actions {
 		if a.Kind == kind {
@@ -17,7 +16,6 @@ func (h *host) all(kind abi.ActionKind) (found []abi.Action) {
 	return found
 }
 
-// one returns the only action of a kind.
 func (h *host) one(kind abi.ActionKind) *abi.Action {
 	h.t.Helper()
 	found := h.all(kind)
@@ -27,7 +25,6 @@ func (h *host) one(kind abi.ActionKind) *abi.Action {
 	return &found[0]
 }
 
-// last returns the last action of a kind.
 func (h *host) last(kind abi.ActionKind) *abi.Action {
 	h.t.Helper()
 	found := h.all(kind)
@@ -81,7 +78,6 @@ func headerValue(headers []abi.Header, name string) string {
 	return ""
 }
 
-// log returns the exchange's log line.
 func (h *host) log() string {
 	text := ""
 	for _, a := range h.all(abi.ActionLog) {
@@ -110,7 +106,6 @@ func contains(t *testing.T, what, text string, parts ...string) {
 	}
 }
 
-// equal fails unless got == want.
 func equal[T comparable](t *testing.T, what string, got, want T) {
 	t.Helper()
 	if got != want {

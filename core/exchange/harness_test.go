@@ -40,8 +40,8 @@ type request struct {
 	control      uint64                        // status of the control plane's response
 	waiting      uint64                        // exchanges that follow it
 	shared       []byte                        // the isolate's shared state before the request
-	disconnectAt int                           // the client disconnects before this reply, counted from 1; 0: never
-	hold         func(*host, *abi.Action) bool // reports whether to hold back an action's reply; nil: no reply is held back
+	disconnectAt int                           // the client disconnects before this reply; the first is 1; 0: never
+	hold         func(*host, *abi.Action) bool // reports whether to hold back an action's reply; nil: hold back none
 }
 
 // host replies to one pending action at a time, oldest first.
@@ -61,7 +61,7 @@ type host struct {
 	actions      []abi.Action // all actions, in order
 }
 
-// run sends the request and replies to actions until only ticks are pending.
+// run sends the request. It replies to actions until only ticks are pending.
 func (r request) run(t *testing.T) *host {
 	t.Helper()
 	h := &host{request: &r, t: t, config: configured(t, r.overlay), nowMs: noon + r.after, shared: r.shared}
@@ -97,7 +97,7 @@ func (h *host) head() []abi.Header {
 	return head
 }
 
-// replyNext replies to the oldest pending action that has a reply. It returns false if there is none.
+// replyNext replies to the oldest pending action that has a reply. If there is none, it returns false.
 func (h *host) replyNext() bool {
 	for i := range h.pending {
 		a := h.pending[i]
@@ -182,7 +182,7 @@ func (h *host) Cancel(id uint64) {
 func (h *host) Pause(a *abi.Action)                { h.paused = a.Kind == abi.ActionPause }
 func (h *host) Violate(format string, args ...any) { h.t.Errorf(format, args...) }
 
-// Sees returns true because the tests look at all actions afterward.
+// Sees returns true: the tests look at all actions afterward.
 func (h *host) Sees(*abi.Action) bool      { return true }
 func (h *host) Write(*abi.Action, []byte)  {}
 func (h *host) Answer(*abi.Action, []byte) {}

@@ -45,8 +45,8 @@ func TestModelEndpoint(t *testing.T) {
 	equal(t, "status with the name in the query", request{method: "GET", path: "/v1/models/nothing", query: "gpt"}.run(t).status(), 404)
 }
 
-// TestModelsDialect: the model lists of both APIs have the same path, so a header decides which of them is served.
-// The header has no effect elsewhere.
+// TestModelsDialect: the model lists of both APIs have the same path. A header decides which of them is served.
+// Elsewhere, the header has no effect.
 func TestModelsDialect(t *testing.T) {
 	version := []abi.Header{{Name: "anthropic-version", Value: "2023-06-01"}}
 	contains(t, "models for OpenAI's SDKs", request{method: "GET", path: "/v1/models"}.run(t).responseBody(), `"object":"list"`)
@@ -81,8 +81,8 @@ func TestContentLengthLimit(t *testing.T) {
 	equal(t, "status of a short body", send("90").status(), 200)
 }
 
-// TestBetas: only listed values are forwarded, regardless of their date. The others are named in the response, or
-// rejected in strict mode.
+// TestBetas: only listed values are forwarded, whatever their date. Other values are named in the response. In strict
+// mode, they are rejected.
 func TestBetas(t *testing.T) {
 	const listed = "context-1m-2025-08-07,claude-code-20250219,compact-2026-09-04"
 	send := func(beta, strict string) *host {

@@ -10,7 +10,7 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// textOnly is a catalog overlay with models that do not support images, files or image URLs. Their providers use the
+// textOnly is a catalog overlay with models that support no images, files or image URLs. Their providers use the
 // callers' own APIs.
 const textOnly = `{"providers":[
 	{"name":"openai","wire":"openai","baseUrl":"https://openai.test/v1","keyEnv":"OPENAI_API_KEY"},
@@ -19,8 +19,8 @@ const textOnly = `{"providers":[
 	{"name":"plain","provider":"openai","input":"1","output":"1","drops":["images","files"],"source":"made up","date":"2026-11"},
 	{"name":"inline","provider":"items","input":"1","output":"1","drops":["image_urls"],"source":"made up","date":"2026-11"}]}`
 
-// TestPartsLeftOutOfTheCallersOwnAPI: a note replaces each part that the model does not support, and the rest of the
-// request stays as the caller wrote it. In strict mode, the request is refused.
+// TestPartsLeftOutOfTheCallersOwnAPI: a note replaces each part that the model does not support. The rest of the
+// request stays unchanged. In strict mode, the request is refused.
 func TestPartsLeftOutOfTheCallersOwnAPI(t *testing.T) {
 	const image, url, file = `{"type":"input_image","image_url":"data:image/png;base64,AAAA"}`, `{"type":"input_image","image_url":"https://x.example/i.png"}`,
 		`{"type":"input_file","file_data":"data:application/pdf;base64,AAAA"}`

@@ -15,7 +15,8 @@ func chatCompletion(model string, words int, members string) string {
 	return `{"model":"` + model + `","messages":[{"role":"user","content":"` + strings.Repeat("word ", words) + `"}]` + members + `}`
 }
 
-// runReserved runs a request for which the meter reserves the given amount, or the requested amount if reserved is 0.
+// runReserved runs a request for which the meter reserves the given amount. If reserved is 0, the meter reserves the
+// requested amount.
 func runReserved(t *testing.T, body string, reserved int64) *host {
 	r := request{path: "/v1/chat/completions", body: body, provider: [][]abi.Event{wholeResponse(200, openaiResponse)}}
 	if strings.Contains(body, `"stream":true`) {
@@ -27,13 +28,13 @@ func runReserved(t *testing.T, body string, reserved int64) *host {
 	return r.run(t)
 }
 
-// microDollar is a millionth of a dollar, which is the price of one token at a dollar per million tokens.
+// microDollar is a millionth of a dollar. At a dollar per million tokens, it is the price of one token.
 const microDollar = 1_000_000
 
 func TestReservationCoversTheLongestResponse(t *testing.T) {
 	for _, c := range []struct {
 		what, body string
-		tokens     int64 // of the response; the upper bound on the prompt's tokens is 10
+		tokens     int64 // of the response; the prompt has at most 10 tokens
 		price      int64
 	}{
 		{"max tokens", chatCompletion("gpt", 1, `,"max_tokens":100`), 100, 10},
@@ -61,7 +62,7 @@ func TestLongPromptInASmallContext(t *testing.T) {
 	}
 }
 
-// maxTokensSeen returns "SENT/REPORTED": the max_tokens sent to the provider, and the value of x-postern-max-tokens.
+// maxTokensSeen returns "SENT/REPORTED": the max_tokens that the provider got, and the value of x-postern-max-tokens.
 func maxTokensSeen(h *host) string {
 	body := h.bodyText(h.last(abi.ActionFetch).Body)
 	sent := "none"

@@ -7,7 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/exchange"
 )
 
-// TestDescribeFetch: observers can describe a fetch from the state after the step that requested it.
+// TestDescribeFetch: after the step that requested a fetch, observers can describe the fetch from the state.
 func TestDescribeFetch(t *testing.T) {
 	holdFetch := func(_ *host, a *abi.Action) bool { return a.Kind == abi.ActionFetch }
 	for path, c := range map[string]struct {

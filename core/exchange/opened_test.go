@@ -13,7 +13,7 @@ import (
 	"github.com/postern-ai/postern/core/route"
 )
 
-// failedBefore returns the shared state of an isolate in which n attempts at gpt have failed, the last one at the
+// failedBefore returns the shared state of an isolate. In it, n attempts at gpt have failed, the last one at the
 // given time.
 func failedBefore(t *testing.T, n int, at uint64) []byte {
 	var c route.Circuits
@@ -24,7 +24,7 @@ func failedBefore(t *testing.T, n int, at uint64) []byte {
 }
 
 // failuresOf returns the failures in the request's only settlement as "cause×count", and the circuit openings as
-// "opened×count". All must be failures of gpt.
+// "opened×count". All of them must be failures of gpt.
 func failuresOf(t *testing.T, h *host) string {
 	t.Helper()
 	settles := sentCommands[*keymeter.Settle](h)
@@ -46,7 +46,7 @@ func failuresOf(t *testing.T, h *host) string {
 }
 
 // TestOpeningIsCountedOnce checks that only the third failure counts as an opening, because it opens the circuit.
-// Earlier failures do not count, and neither does a failed probe of an open circuit.
+// Earlier failures and failed probes of an open circuit do not count.
 func TestOpeningIsCountedOnce(t *testing.T) {
 	down := wholeResponse(500, `{"error":{"message":"down"}}`)
 	for _, c := range []struct {
@@ -69,8 +69,8 @@ func TestOpeningIsCountedOnce(t *testing.T) {
 	}
 }
 
-// TestEveryKindOfFailureOpens checks that the third failure counts as an opening, regardless of its kind, and that
-// the request still ends with that failure.
+// TestEveryKindOfFailureOpens checks that a third failure of any kind counts as an opening, and that the request
+// still ends with that failure.
 func TestEveryKindOfFailureOpens(t *testing.T) {
 	fault := func(code uint64) []abi.Event { return []abi.Event{{Kind: abi.EventFault, Code: code}} }
 	for _, c := range []struct {

@@ -11,8 +11,8 @@ import (
 	"github.com/postern-ai/postern/core/keymeter"
 )
 
-// pricedOverlay has a model for each dialect, at one dollar per million input tokens and two dollars per million
-// output tokens.
+// pricedOverlay has a model for each dialect. A million input tokens cost one dollar, and a million output tokens
+// two.
 const pricedOverlay = `{"providers":[{"name":"house","wire":"responses","baseUrl":"https://house.test/v1"}],"models":[
 	{"name":"tiered","provider":"openai","input":"1","output":"2","context":128000,"maxOutput":1000,
 	 "factors":{"service_tier=flex":"1/2","service_tier=priority":"5/3","service_tier=ultrafast":"6"}},
@@ -26,8 +26,7 @@ const (
 	milliDollar  = 1000 * microDollar
 )
 
-// purchase is a request with parameters that change its price, together with the provider's response and the expected
-// cost.
+// purchase is a request with parameters that change its price. It has the provider's response and the expected cost.
 type purchase struct {
 	path, model, members string
 	answer               string // fields of the provider's response
@@ -53,7 +52,7 @@ func (p *purchase) run(t *testing.T, streams bool) *host {
 	return r.run(t)
 }
 
-// answers returns the provider's response in non-streaming and streaming form.
+// answers returns the provider's response, once complete and once as a stream.
 func (p *purchase) answers() (whole, stream string) {
 	event := func(data string) string { return "data: " + data + "\n\n" }
 	switch p.path {
@@ -101,9 +100,9 @@ func (p *purchase) check(t *testing.T) {
 	}
 }
 
-// tier is a service tier with its price factor in thirtieths, so that all factors are whole numbers.
+// tier is a service tier. Its price factor is in thirtieths, so that all factors are whole numbers.
 type tier struct {
-	json   string // the field of a request or a response that names the tier
+	json   string // the field that names the tier in a request or a response
 	factor int64
 	known  bool
 }
@@ -130,8 +129,8 @@ func TestServiceTiers(t *testing.T) {
 	}
 }
 
-// TestPinnedTier: a request that does not ask for a tier gets the standard one, regardless of the provider account's
-// settings.
+// TestPinnedTier: a request that asks for no tier gets the standard tier, whatever the settings of the provider's
+// account.
 func TestPinnedTier(t *testing.T) {
 	for members, want := range map[string]string{
 		"": "default", `,"service_tier":"auto"`: "default", `,"service_tier":"scale"`: "default", `,"service_tier":"flex"`: "flex",
@@ -244,7 +243,7 @@ func TestResponsesTools(t *testing.T) {
 	}
 }
 
-// TestProviderTool: a tool of a single provider is charged for the number of calls in its catalog entry.
+// TestProviderTool: a tool of a single provider is charged for as many calls as its catalog entry says.
 func TestProviderTool(t *testing.T) {
 	p := purchase{path: "/v1/chat/completions", model: "tiered", members: `,"tools":[{"type":"oracle"}]`, num: 1, den: 1, fee: 40 * milliDollar, estimated: true}
 	p.check(t)
@@ -279,8 +278,8 @@ func TestUnpricedParameters(t *testing.T) {
 	}
 }
 
-// TestCutStream: a response that breaks off is charged at the speed that the request asked for, with all tool calls
-// that it allowed.
+// TestCutStream: if a response breaks off, it is charged at the requested speed, with all tool calls that the request
+// allowed.
 func TestCutStream(t *testing.T) {
 	h := request{
 		path: "/v1/messages", overlay: pricedOverlay,
@@ -313,7 +312,7 @@ func TestUnknownUsage(t *testing.T) {
 	equal(t, "log of a known usage names members", strings.Contains(p.run(t, false).log(), "unknownUsage"), false)
 }
 
-// TestPriceVersion: every price change changes the version, and nothing else does.
+// TestPriceVersion: every change of a price changes the version. Nothing else changes it.
 func TestPriceVersion(t *testing.T) {
 	version := func(overlay string) string { return configured(t, overlay).PriceVersion }
 	base := version(`{}`)

@@ -17,7 +17,7 @@ import (
 // recordsErrors changes a key's record so that its project records provider errors.
 func recordsErrors(r *doc.Record) { r.RecordProviderErrors = true }
 
-// failing returns a request that the provider refuses with the given message.
+// failing returns a request that the provider rejects with the given message.
 func failing(status uint64, message string) request {
 	body := `{"error":{"type":"server_error","message":"` + message + `"}}`
 	return request{path: "/v1/chat/completions", body: openaiRequest, record: recordsErrors, provider: [][]abi.Event{wholeResponse(status, body)}}
@@ -37,8 +37,8 @@ func providerTextOf(t *testing.T, r request) string {
 
 const awsKey = "AKIAQYLPMN5HHHFPZAM2"
 
-// TestRecordedText: a record has the provider's message without secrets and personal data, regardless of how much of
-// it callers may see.
+// TestRecordedText: a record has the provider's message without secrets and personal data, however much of it callers
+// may see.
 func TestRecordedText(t *testing.T) {
 	for name, c := range map[string]struct{ message, want string }{
 		"plain":             {"The engine is overloaded.", "The engine is overloaded."},
@@ -66,8 +66,8 @@ func TestRecordedText(t *testing.T) {
 	equal(t, "no JSON", providerTextOf(t, r), "")
 }
 
-// TestTextOnlyIfWanted: neither the record nor the state has the message if the setting is off, or if the request
-// used a project's own key, because the message cannot be searched for that key.
+// TestTextOnlyIfWanted: if the setting is off, neither the record nor the state has the message. They do not have it
+// either if the request used a project's own key: the message cannot be searched for that key.
 func TestTextOnlyIfWanted(t *testing.T) {
 	off, own := failing(503, "mark"), failing(503, "mark")
 	off.record = nil
@@ -99,8 +99,8 @@ func TestTextOfLastError(t *testing.T) {
 	equal(t, "the second has none", providerTextOf(t, r), "")
 }
 
-// TestGovernedText: text that the project's own rules redact is also redacted in the record. If they block the
-// message, nothing is recorded.
+// TestGovernedText: the record redacts text that the project's own rules redact. If they block the message, nothing
+// is recorded.
 func TestGovernedText(t *testing.T) {
 	for action, want := range map[governor.Action]string{governor.Flag: "The bluebird of [EMAIL]", governor.Redact: "The [KEYWORD_NAMES] of [EMAIL]", governor.Block: ""} {
 		s := governor.NewSettings()
@@ -113,7 +113,7 @@ func TestGovernedText(t *testing.T) {
 	}
 }
 
-// TestTextIsDroppedFirst: a record that is too long omits the provider's message before anything else.
+// TestTextIsDroppedFirst: if a record is too long, the provider's message is omitted first.
 func TestTextIsDroppedFirst(t *testing.T) {
 	r := failing(503, strings.Repeat(`\"`, 150))
 	r.body = `{"model":"gpt",` + hello + `,"user":"user-17"}`

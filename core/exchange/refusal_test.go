@@ -256,8 +256,8 @@ func TestStaleRecordRestartsTheCacheLookup(t *testing.T) {
 	equal(t, "status", h.status(), 200)
 }
 
-// TestRefusalReturnsWhatALostReplyReserved checks that a refused request releases the reservation made by an earlier
-// command whose reply was lost. Without such a command, it must not settle anything.
+// TestRefusalReturnsWhatALostReplyReserved: if an earlier command's reply was lost, a refused request releases that
+// command's reservation. If there was no such command, it settles nothing.
 func TestRefusalReturnsWhatALostReplyReserved(t *testing.T) {
 	for _, c := range []struct {
 		reply  keymeter.AdmitReply

@@ -9,8 +9,8 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// nativeCalls are calls of client tools in responses from a target with the caller's own API. Each consists of the
-// tool, the item, and the events between the item's first and last events.
+// nativeCalls are calls of client tools in responses from a target with the caller's own API. Each has the tool, the
+// item, and the events between the item's first and last event.
 var nativeCalls = []struct{ tools, item, pieces string }{
 	{`{"type":"function","name":"f"}`, `{"type":"function_call","call_id":"c1","name":"f","arguments":"{\"a\":1}"}`,
 		`{"type":"response.function_call_arguments.delta","delta":"{\"a\":1}"}`},
@@ -29,8 +29,8 @@ var nativeCalls = []struct{ tools, item, pieces string }{
 
 const nativeUsage = `"usage":{"input_tokens":9,"output_tokens":3}`
 
-// TestReplayOfNativeCalls: a response from the cache has the same calls as the original response. This holds for
-// every combination of streamed and non-streaming responses.
+// TestReplayOfNativeCalls: a response from the cache has the same calls as the original response. Both can be
+// streamed or not.
 func TestReplayOfNativeCalls(t *testing.T) {
 	for _, c := range nativeCalls {
 		item := `{"id":"i1","status":"completed",` + c.item[1:]
@@ -89,7 +89,6 @@ func sameCall(t *testing.T, how string, output gjson.Result, want string) {
 	}
 }
 
-// TestReplayOfCustomCallsInCompletions checks the same for custom tools in chat completions.
 func TestReplayOfCustomCallsInCompletions(t *testing.T) {
 	const input = `"*** \"a\"\n\\b {\"input\":1} é"`
 	body := `{"model":"gpt","temperature":0,"messages":[{"role":"user","content":"Hi"}],"tools":[{"type":"custom","custom":{"name":"f"}}]`

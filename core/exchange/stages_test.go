@@ -11,7 +11,7 @@ import (
 )
 
 // stages are the package's files in the order in which a request passes through them. A function calls only functions
-// in its own file and in files below it. To go back up, it goes through the machine, for example by setting proceeds.
+// in its own file and in files further down. To go back up, it uses the machine, for example by setting proceeds.
 var stages = []struct {
 	name  string
 	files []string
@@ -30,8 +30,8 @@ var stages = []struct {
 // arrow is a call from one file to another.
 type arrow struct{ from, to, caller, callee string }
 
-// arrows returns the calls between the files in a folder. It finds calls of functions and of methods of *exchange,
-// whose receiver is always named x.
+// arrows returns the calls between the files in a folder. It finds calls of functions, and of methods of *exchange.
+// Their receiver is always named x.
 func arrows(t *testing.T, folder string) (calls []arrow, files []string) {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(folder, "*.go"))
@@ -77,8 +77,8 @@ func functions(file *ast.File) (all []*ast.FuncDecl) {
 	return all
 }
 
-// qualified returns a function's name, prefixed with "x." for a method of *exchange. It returns "" for methods of
-// other types.
+// qualified returns a function's name. For a method of *exchange, the name starts with "x.". For methods of other
+// types, it returns "".
 func qualified(f *ast.FuncDecl) string {
 	if f.Recv == nil {
 		return f.Name.Name
@@ -89,7 +89,7 @@ func qualified(f *ast.FuncDecl) string {
 	return ""
 }
 
-// called returns the qualified name of the function that a node calls or refers to, or "".
+// called returns the qualified name of the function that a node calls or refers to. If there is none, it returns "".
 func called(n ast.Node) string {
 	switch e := n.(type) {
 	case *ast.SelectorExpr:

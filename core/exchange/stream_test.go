@@ -28,7 +28,6 @@ func runStream(t *testing.T, chunks ...string) *host {
 	return request{path: "/v1/chat/completions", body: streamRequest, provider: [][]abi.Event{streamEvents(chunks...)}}.run(t)
 }
 
-// onlySettlement returns the exchange's only settlement.
 func onlySettlement(t *testing.T, h *host) *keymeter.Settle {
 	t.Helper()
 	all := sentCommands[*keymeter.Settle](h)
@@ -51,7 +50,7 @@ func TestStreamWithFinishReasonNeedsNoEndMark(t *testing.T) {
 	equal(t, "Estimated", onlySettlement(t, h).Estimated, false)
 }
 
-// TestStreamWithoutContent: an end mark alone is not a response, but a finish reason is.
+// TestStreamWithoutContent: an end mark alone is not a response. A finish reason alone is.
 func TestStreamWithoutContent(t *testing.T) {
 	h := runStream(t, "data: [DONE]\n\n")
 	contains(t, "response to an end mark", h.responseBody(), `"code":"provider_invalid_response"`)
@@ -92,7 +91,7 @@ func TestAnthropicStreamHasOneEndMark(t *testing.T) {
 	contains(t, "stream", runMessages(t, messageStart, messageText, messageDelta, "end").sentText(), messageStop)
 	whole := runMessages(t, messageStart, messageText, messageDelta+messageStop, "end").sentText()
 	equal(t, "end marks of a stream with one", strings.Count(whole, messageStop), 1)
-	// A chat completion stream that is translated for an Anthropic caller ends like an Anthropic stream.
+	// A chat completion stream, translated for an Anthropic caller, ends like an Anthropic stream.
 	h := request{path: "/v1/messages", provider: [][]abi.Event{streamEvents(greeting, finish+"data: [DONE]\n\n")},
 		body: `{"model":"gpt","messages":[{"role":"user","content":"Hello"}],"max_tokens":100,"stream":true}`}.run(t)
 	equal(t, "end marks of a translated stream", strings.Count(h.sentText(), "message_stop\n"), 1)
@@ -120,8 +119,8 @@ func TestLongStreamIsNotKept(t *testing.T) {
 	contains(t, "stored response", string(s.Answer), "Hello!")
 }
 
-// TestLongStreamDoesNotLookWhole: the last event of a Responses stream contains the tool calls. If it cannot contain
-// them, the stream ends with an error.
+// TestLongStreamDoesNotLookWhole: the last event of a Responses stream contains the tool calls. If they are too long
+// for it, the stream ends with an error.
 func TestLongStreamDoesNotLookWhole(t *testing.T) {
 	patch := func(pieces int) string {
 		call := chunk(`{"tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"apply_patch","arguments":"`+strings.Repeat("x", 300<<10)+`"}}]}`, "null")
@@ -218,7 +217,7 @@ func TestStreamEndCancelsItsExtension(t *testing.T) {
 		if len(held) == 0 {
 			t.Errorf("the stream did not wait for %s", what)
 		}
-		for _, a := range h.actions { // consider only the actions before the exchange requests the deltas, because that request takes time
+		for _, a := range h.actions { // only the actions before the exchange requests the deltas: that request takes time
 			if a.Kind == abi.ActionSupply {
 				break
 			}

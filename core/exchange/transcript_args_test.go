@@ -10,8 +10,8 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// args contains a command's words, which are plain words or have the form name=value. checkConsumed reports words
-// that the command does not know.
+// args contains a command's words: plain words, and words of the form name=value. checkConsumed reports words that
+// the command does not know.
 type args struct {
 	t     *testing.T
 	line  string
@@ -32,7 +32,7 @@ func (a *args) fail(what string) {
 	a.t.Fatalf("%q: %s", a.line, what)
 }
 
-// word takes the next plain word, or "".
+// word takes the next plain word. If there is none, it returns "".
 func (a *args) word() string {
 	for i, w := range a.words {
 		if !strings.Contains(w, "=") || strings.HasPrefix(w, "/") {
@@ -141,7 +141,7 @@ func (a *args) body() []byte {
 	return []byte(data)
 }
 
-// checkConsumed fails if words or input are left over.
+// checkConsumed fails if any words or input are left.
 func (a *args) checkConsumed() {
 	a.t.Helper()
 	if len(a.words) > 0 {

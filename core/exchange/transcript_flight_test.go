@@ -7,8 +7,7 @@ import (
 	"github.com/postern-ai/postern/test/interpreter"
 )
 
-// recordedFlight contains the data that a transcript's exchanges have published and landed, for followers later in
-// the file.
+// recordedFlight contains what a transcript's exchanges have published and landed, for followers later in the file.
 type recordedFlight struct {
 	pieces [][]byte
 	read   int    // the number of pieces that the follower has read
@@ -16,7 +15,6 @@ type recordedFlight struct {
 	landed []byte
 }
 
-// record records an action of the leader.
 func (f *recordedFlight) record(o *abi.Action, buffers interpreter.Buffers) {
 	switch {
 	case o.Kind == abi.ActionPublish:
@@ -32,8 +30,8 @@ func (f *recordedFlight) record(o *abi.Action, buffers interpreter.Buffers) {
 }
 
 // flight more|landed|failed [CODE]|retry|alone: an event from the flight that the exchange follows. "more" delivers
-// the next piece that an earlier exchange in the file published, and "more all" delivers all that are left. "landed"
-// delivers the response with which that exchange landed.
+// the next piece that an earlier exchange in the file published. "more all" delivers all pieces that are left.
+// "landed" delivers the response with which that exchange landed.
 func (s *session) doFlight(a *args) {
 	event, f := abi.Event{Kind: abi.EventFlight}, &s.flight
 	switch word := a.word(); word {

@@ -11,7 +11,7 @@ import (
 // settingsOf returns the Governor's settings. The words are: on, strict, reversible, schema:ACTION, block-unchecked,
 // threshold:N, max-input:N, words:NAME:INPUT:OUTPUT:WORD+WORD for a keyword list of high severity,
 // classifier:KIND:MODEL[:strict][:closed] with the kinds chat, moderation and llama-guard, RULE:INPUT:OUTPUT for
-// actions, and damaged for settings that cannot be decoded.
+// actions, and damaged. damaged stands for settings that cannot be decoded.
 func settingsOf(a *args, words []string) []byte {
 	s := governor.NewSettings()
 	for _, word := range words {

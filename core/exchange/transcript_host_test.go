@@ -7,7 +7,6 @@ import (
 	"github.com/postern-ai/postern/core/exchange"
 )
 
-// commands maps each command to its handler.
 var commands = map[string]func(*session, *args){
 	"config": (*session).doConfig,
 
@@ -51,7 +50,7 @@ var commands = map[string]func(*session, *args){
 	"forwarded": (*session).doForwarded,
 }
 
-// supply [BUFFER]: the host returns a buffer. Without a name, it returns the first of the requested buffers.
+// supply [BUFFER]: the host returns a buffer. If no name is given, it returns the first requested buffer.
 func (s *session) doSupply(a *args) {
 	name := a.word()
 	supply := s.find(a, func(o *abi.Action) bool {
@@ -69,7 +68,7 @@ func (s *session) doUnsealed(a *args) {
 	s.reply(a, s.find(a, kind(abi.ActionUnseal)).ID, event)
 }
 
-// IDs of the two waits that may be outstanding at the same time.
+// IDs of the two waits that can be outstanding at the same time.
 const (
 	timerID = 6
 	tickID  = 12

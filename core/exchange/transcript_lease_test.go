@@ -6,8 +6,8 @@ import (
 	"github.com/postern-ai/postern/test/transcript"
 )
 
-// leaseOf returns a lease with the requested ID and, for example, lease=50 (admissions), lend=$1 and slots=25. It
-// lasts two seconds, unless "ended" is given. If lease= is missing, there is no lease.
+// leaseOf returns a lease with the requested ID and, for example, lease=50 (admissions), lend=$1 and slots=25. The
+// lease lasts two seconds. With "ended", it has ended. If lease= is missing, there is no lease.
 func leaseOf(a *args, id uint64) keymeter.Lease {
 	l := keymeter.Lease{ID: id, Requests: a.number("lease", 0), AmountPico: a.dollars("lend"), DurationMs: 2000, Slots: a.number("slots", 25)}
 	if l.Requests == 0 {
@@ -34,7 +34,7 @@ func (s *session) doReported(a *args) {
 	s.reply(a, call.ID, event)
 }
 
-// keeperID is the ID of the wait in which a lease's keeper sleeps.
+// keeperID is the ID of the wait in which a keeper sleeps.
 const keeperID = 6000
 
 // keeper: the keeper's wait ends.
@@ -55,7 +55,7 @@ func (s *session) doTallied(a *args) {
 	s.reply(a, s.find(a, callOf("tally")).ID, event)
 }
 
-// evict: the host drops all pinned entries, as if the isolate had started again.
+// evict: the host drops all pinned entries, as if the isolate had been restarted.
 func (s *session) doEvict(*args) {
 	clear(s.pinned)
 	s.out.WriteString("ok\n")

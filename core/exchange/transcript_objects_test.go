@@ -12,7 +12,7 @@ import (
 	"github.com/postern-ai/postern/test/transcript"
 )
 
-// period is the current budget period, and epoch the meter's epoch in it.
+// period is the current budget period. epoch is the meter's epoch in it.
 var period = (&doc.Record{}).Period(calendar.Day(startMs))
 
 const epoch = 3
@@ -25,8 +25,8 @@ var verdicts = map[string]keymeter.Verdict{
 	"concurrency-limited": keymeter.ConcurrencyLimited, "inactive": keymeter.Inactive, "outcome-unknown": keymeter.OutcomeUnknown,
 }
 
-// admit VERDICT: the meter's reply. "admitted" reserves the requested amount, or the minimum if "least" is given, and
-// accepts the words that leaseOf reads. "short" takes held=, need=, least= and lent=. "stale" takes the fields of a
+// admit VERDICT: the meter's reply. "admitted" reserves the requested amount. With "least", it reserves the minimum.
+// It also takes the words of leaseOf. "short" takes held=, need=, least= and lent=. "stale" takes the fields of a
 // record. "limited" takes retry= and per=second|day|tokens limit=10. "replay" takes the stored response as input.
 func (s *session) doAdmit(a *args) {
 	call := s.find(a, callOf("admit"))
@@ -34,7 +34,7 @@ func (s *session) doAdmit(a *args) {
 	s.reply(a, call.ID, verdict(a, command.AmountPico, command.LeastPico, command.LeaseID))
 }
 
-// IDs of a stream's extension calls, for late replies.
+// IDs of a stream's extension calls. Late replies need them.
 const (
 	extendID      = 13
 	extendGrantID = 17
@@ -92,7 +92,7 @@ func levelName(name string) string {
 	return name
 }
 
-// fullWindow returns the exhausted window in the meter's reply, given by per= and limit=.
+// fullWindow returns the exhausted window in the meter's reply, as given by per= and limit=.
 func fullWindow(a *args, resetMs uint64) []keymeter.Window {
 	w := keymeter.Window{Limit: a.number("limit", 10), ResetMs: resetMs}
 	switch a.text("per", "") {
@@ -151,9 +151,9 @@ func (s *session) doGrant(a *args) {
 	s.reply(a, id, event)
 }
 
-// flush METER [news] [return] [wait=1s] [open=1] [failed]: a meter's reply. "news" means that it has a batch for the project's Ledger, and
-// "return" that it returns a slice to another. open is the
-// number of its unsettled requests.
+// flush METER [news] [return] [wait=1s] [open=1] [failed]: a meter's reply. With "news", it has a batch for the
+// project's Ledger. With "return", it returns a slice to another Ledger. open is the number of its unsettled
+// requests.
 func (s *session) doFlush(a *args) {
 	meter := a.word()
 	call := s.find(a, func(o *abi.Action) bool { return callOf("flush")(o) && o.Name == meter })

@@ -19,7 +19,7 @@ func (s *session) doFetch(a *args) {
 	s.doResponse(a, fetchID)
 }
 
-// classifier STATUS, classifier fault WHICH: the classifier's response with headers and body as input, or its
+// classifier STATUS, classifier fault WHICH: the classifier's response, with headers and body as input, or its
 // failure.
 func (s *session) doClassifier(a *args) {
 	if a.flag("fault") {
@@ -55,7 +55,7 @@ func (s *session) doHead(a *args) {
 }
 
 // chunk [cut]: the next chunk of a stream. As in SSE, an empty line follows every line except "event:" lines. With
-// "cut", there is none after the last line. "{300 words}" is replaced with 300 words of text.
+// "cut", no empty line follows the last line. "{300 words}" is replaced with 300 words of text.
 func (s *session) doChunk(a *args) {
 	var data strings.Builder
 	for _, line := range a.input {

@@ -7,8 +7,9 @@ import (
 	"github.com/postern-ai/postern/core/policy"
 )
 
-// registryOf parses a registry entry MODEL:STATE[:EXTRA]. EXTRA is the ID of the key that may use a restricted model,
-// or the successor of any other model. A deprecated model was deprecated at noon, and its sunset is 30 days later.
+// registryOf parses a registry entry MODEL:STATE[:EXTRA]. For a restricted model, EXTRA is the ID of the key that may
+// use it. For any other model, EXTRA is the successor. A deprecated model was deprecated at noon. Its sunset is 30
+// days later.
 func registryOf(a *args, text string) (m doc.RegistryModel) {
 	parts := append(strings.Split(text, ":"), "")
 	state, ok := policy.StateOf(parts[1])

@@ -16,7 +16,7 @@ import (
 // startMs is November 21, 2026, 12:00 UTC, when every transcript starts.
 const startMs = 1_795_262_400_000
 
-// session is the host in a transcript. It stores the buffers and tracks the outstanding actions.
+// session is the host in a transcript. It stores the buffers and knows the outstanding actions.
 type session struct {
 	t        *testing.T
 	config   *config.Config
@@ -37,7 +37,6 @@ type session struct {
 	all           []*conversation // in the order of their requests, which are numbered from 1
 }
 
-// conversation is one exchange.
 type conversation struct {
 	interpreter.Exchange
 
@@ -54,7 +53,7 @@ func newSession(t *testing.T, rows []bool) *session {
 	return s
 }
 
-// play runs one command and returns the resulting phase and actions.
+// play runs one command. It returns the resulting phase and actions.
 func (s *session) play(b *block) string {
 	handle := commands[strings.Fields(b.command)[0]]
 	if handle == nil {
@@ -71,7 +70,7 @@ func (s *session) play(b *block) string {
 	return s.out.String()
 }
 
-// reply delivers the event that replies to an action. A late reply must be to a canceled action.
+// reply delivers the event that replies to an action. If the reply is late, the action must be canceled.
 func (s *session) reply(a *args, id uint64, event abi.Event) {
 	at := slices.IndexFunc(s.pending, func(o abi.Action) bool { return o.ID == id })
 	if a.late == (at >= 0) {
@@ -100,14 +99,13 @@ func kind(k abi.ActionKind) func(*abi.Action) bool {
 	return func(o *abi.Action) bool { return o.Kind == k }
 }
 
-// callOf matches a call whose meaning, as transcript.Meaning describes it, has the given prefix.
+// callOf matches a call by a prefix of its meaning. transcript.Meaning describes the meaning.
 func callOf(meaning string) func(*abi.Action) bool {
 	return func(o *abi.Action) bool {
 		return o.Kind == abi.ActionCall && strings.HasPrefix(transcript.Meaning(o), meaning)
 	}
 }
 
-// step advances the exchange by one event and records the result.
 func (s *session) step(event abi.Event) {
 	s.Step(s, &abi.StepInput{NowMs: s.nowMs, Shared: s.shared, Pinned: s.pinned[s.pins], Waiting: s.followers, Event: event})
 }

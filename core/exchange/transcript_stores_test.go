@@ -11,13 +11,13 @@ import (
 	"github.com/postern-ai/postern/core/keys"
 )
 
-// readOf matches a read whose key has the given prefix.
+// readOf matches a read by a prefix of its key.
 func readOf(prefix string) func(*abi.Action) bool {
 	return func(o *abi.Action) bool { return o.Kind == abi.ActionRead && strings.HasPrefix(o.Key, prefix) }
 }
 
-// record [FIELD=VALUE …]|absent|failed|unknown: the key's record, from memory or KV. "unknown" means that memory
-// remembers that the key does not exist.
+// record [FIELD=VALUE …]|absent|failed|unknown: the key's record, from memory or KV. With "unknown", memory says that
+// the key does not exist.
 func (s *session) doRecord(a *args) {
 	event := abi.Event{Kind: abi.EventStored}
 	switch word := a.word(); word {
@@ -31,7 +31,7 @@ func (s *session) doRecord(a *args) {
 	s.reply(a, s.find(a, readOf("key/")).ID, event)
 }
 
-// recordOf returns a minimal record in project prj_1, with the fields that the command sets.
+// recordOf returns a minimal record in project prj_1 with the command's fields.
 func recordOf(a *args, version uint64) []byte {
 	r := doc.Record{
 		KeyID: "key_1", ProjectID: "prj_1", Kind: keys.Gateway, Environment: keys.Production, Plan: a.text("plan", "free"),
@@ -106,8 +106,8 @@ func policyOf(a *args) []byte {
 	return p.Encode()
 }
 
-// memory hit|stored|absent|failed|joined: the cache lookup in host memory. "joined" means that the exchange follows a
-// flight. After "absent", it leads a flight if it asked to join one.
+// memory hit|stored|absent|failed|joined: the cache lookup in host memory. With "joined", the exchange follows a
+// flight. With "absent", it leads a flight if it asked to join one.
 func (s *session) doMemory(a *args) {
 	s.doCache(a, func(o *abi.Action) bool {
 		return o.Kind == abi.ActionJoin || readOf("cache/")(o) && o.Where == abi.WhereMemory

@@ -16,7 +16,7 @@ var rewrite = flag.Bool("rewrite", false, "write the actual output to testdata/*
 
 // TestTranscripts plays the transcripts in testdata. Each command is an event from the host, and the lines below
 // ---- are the resulting phase and actions. testdata/README.md describes the format. Together they cover every
-// phase and every row of the table, except some of the disconnect and lease rows.
+// every phase and row of the table, except some of the disconnect and lease rows
 func TestTranscripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -46,7 +46,7 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-// runTranscript plays one file and returns the phases that it went through.
+// runTranscript plays one file. It returns the phases that were reached.
 func runTranscript(t *testing.T, file string, rows []bool) []string {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -144,7 +144,7 @@ func parseBlock(line int, lines []string) block {
 	return b
 }
 
-// difference returns a line diff of two texts, based on their longest common subsequence.
+// difference returns a line diff of two texts. It uses their longest common subsequence.
 func difference(want, got string) string {
 	a, b := strings.SplitAfter(want, "\n"), strings.SplitAfter(got, "\n")
 	common := make([][]int, len(a)+1)

@@ -149,8 +149,8 @@ var translationCallers = []struct {
 	},
 }
 
-// translated is a row. what names a field or item, members contains the fields to send, talk is the conversation,
-// find says what to look for in the provider's request, and missing says why it may be missing.
+// translated is a row. what names a field or item. members contains the fields to send. talk is the conversation.
+// find says what to look for in the provider's request. missing says why it may be missing.
 //
 // find is a list of alternatives. Each is the end of a line PATH="value" in the request. If an alternative contains a
 // *, the text before it must also occur in the path.
@@ -241,7 +241,7 @@ func (row *translated) at(t *testing.T, path, body, talk, model, response string
 	return "`" + found + "`"
 }
 
-// look returns the path in a provider's request, without indexes, at which it finds the row's value.
+// look returns the path, without indexes, of a row's value in a provider's request.
 func (row *translated) look(sent string) string {
 	lines := leaves(nil, "", gjson.Parse(sent))
 	for _, want := range strings.Fields(row.find) {

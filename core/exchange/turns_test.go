@@ -12,15 +12,15 @@ import (
 )
 
 // This file tests sessions of two turns for each combination of caller's API and provider's API. Both turns are
-// streamed. The second request contains the first turn's thinking and call, together with the call's result.
+// streamed. The second request contains the first turn's thinking and call, and the call's result.
 
 // twoTurns is one kind of tool in one caller's API.
 type twoTurns struct {
 	path  string
 	tools string
 	args  string // arguments of the function that replaces the tool
-	call  string // the call in the caller's API, whose fields must appear in the stream
-	id    string // the name of the result's field with the call's ID
+	call  string // the call in the caller's API; the stream must contain its fields
+	id    string // the result's field with the call's ID
 	out   string // the result's other fields
 }
 
@@ -42,8 +42,7 @@ var twoTurnTools = []twoTurns{
 	{"/v1/messages", `{"type":"bash_20250124","name":"bash"}`, `{"command":"ls \"x\""}`, `{"type":"tool_use","name":"bash","input":{"command":"ls \"x\""}}`, "tool_use_id", `"type":"tool_result","content":"DONE"`},
 }
 
-// turnTarget is a provider's API, with a stream that contains a call, and the paths at which the second request
-// contains that call.
+// turnTarget is a provider's API. It has a stream with a call, and the call's paths in the second request.
 type turnTarget struct {
 	model, native string
 	stream        func(name, args string) string
@@ -51,13 +50,13 @@ type turnTarget struct {
 	signature     string // the signature of the provider's thinking; empty: the API has no signatures
 }
 
-// quoted returns text escaped for a JSON string, without the quotes.
+// quoted returns text as the inside of a JSON string.
 func quoted(text string) string {
 	data, _ := json.Marshal(text)
 	return strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(string(data[1 : len(data)-1]))
 }
 
-// events encodes server-sent events. Each event is named after the type field in its data.
+// events encodes server-sent events. An event's name is the type field of its data.
 func events(data ...string) (stream string) {
 	for _, d := range data {
 		stream += "event: " + gjson.Get(d, "type").Str + "\ndata: " + d + "\n\n"
@@ -117,7 +116,7 @@ func itemStream(added, done, delta string, pieces []string) string {
 		`{"type":"response.completed","response":{"id":"r1","status":"completed","output":[`+thought+`,`+done+`],`+usageOfItems+`}}`)...)
 }
 
-// nativeStream returns a target's stream for a caller that uses the same API, with the call in that API's format.
+// nativeStream returns a target's stream for a caller of the same API. The call has that API's format.
 func (s *twoTurns) nativeStream(to *turnTarget, call string) string {
 	switch {
 	case s.path == "/v1/responses":
@@ -131,7 +130,6 @@ func (s *twoTurns) nativeStream(to *turnTarget, call string) string {
 	return to.stream(gjson.Get(call, "name").Str, s.args)
 }
 
-// body returns a request with a conversation.
 func (s *twoTurns) body(model, more string) string {
 	head := `{"model":"` + model + `","stream":true,"tools":[` + s.tools + `],`
 	if s.path == "/v1/responses" {
@@ -140,8 +138,8 @@ func (s *twoTurns) body(model, more string) string {
 	return head + `"max_tokens":100,"messages":[{"role":"user","content":"Hi"}` + more + `]}`
 }
 
-// turn returns the content of the caller's stream in the form in which the caller sends it back, and the call that it
-// contains. That form is a list of items, a message, or a message of blocks.
+// turn returns the content of the caller's stream as the caller sends it back, and the call in it. The content is a
+// list of items, a message, or a message of blocks.
 func (s *twoTurns) turn(t *testing.T, stream string) (said string, call gjson.Result) {
 	t.Helper()
 	message := map[string]any{}
@@ -201,7 +199,7 @@ func (s *twoTurns) turn(t *testing.T, stream string) (said string, call gjson.Re
 	return "," + string(data), gjson.GetBytes(data, "tool_calls.0")
 }
 
-// message0 starts a new call if a chunk begins one, and returns the name of the field with the call's pieces.
+// message0 starts a new call if a chunk begins one. It returns the name of the field with the call's pieces.
 func message0(message map[string]any, c gjson.Result) string {
 	if id := c.Get("id").Str; id != "" {
 		maps.Copy(message, map[string]any{"id": id, "type": c.Get("type").Str, "call": map[string]any{}})
@@ -210,7 +208,7 @@ func message0(message map[string]any, c gjson.Result) string {
 	return kind
 }
 
-// result returns the result of a call in the form in which the caller sends it.
+// result returns the result of a call as the caller sends it.
 func (s *twoTurns) result(call gjson.Result) string {
 	id := call.Get("call_id").Str
 	if id == "" {
@@ -223,7 +221,7 @@ func (s *twoTurns) result(call gjson.Result) string {
 	return "," + result
 }
 
-// includes reports whether a JSON value has all fields of another value, at any depth, with equal values.
+// includes reports whether a JSON value has all fields of another value with equal values, at any depth.
 func includes(got, want gjson.Result) bool {
 	if !want.IsObject() {
 		var a, b any
@@ -242,7 +240,7 @@ func includes(got, want gjson.Result) bool {
 	return ok
 }
 
-// find returns the value at the first path that ends as given.
+// find returns the value at the first path with the given end.
 func find(v gjson.Result, path, end string) (found gjson.Result) {
 	if strings.HasSuffix(path, end) {
 		return v

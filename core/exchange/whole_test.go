@@ -74,7 +74,7 @@ func TestCorruptEntryIsAMiss(t *testing.T) {
 	equal(t, "an entry with an incomplete delta", missed(truncatedEntry(entry, len(entry)-1)), "miss")
 }
 
-// truncatedEntry returns the entry without its last byte, with a matching body length and checksum.
+// truncatedEntry returns the entry without its last byte. The body length and the checksum match.
 func truncatedEntry(entry []byte, size int) []byte {
 	short := append([]byte(nil), entry[:size]...)
 	for at := 8; at < len(short); at++ {
@@ -134,7 +134,7 @@ func TestMockWithoutPauseDoesNotStream(t *testing.T) {
 	equal(t, "opened streams with a pause", len(send(`{"routing":{"mockPauseMs":20,"requestMs":40000}}`).all(abi.ActionOpen)), 1)
 }
 
-// Content that only one dialect supports is sent unchanged to targets with that dialect and to no others.
+// If only one dialect supports some content, only targets with that dialect get it, unchanged.
 func TestForeignContentStaysInItsDialect(t *testing.T) {
 	foreign := `{"model":"%","messages":[{"role":"user","content":[{"type":"unheard_of","x":1}]}],"max_tokens":100}`
 	send := func(path, model string, more string) *host {

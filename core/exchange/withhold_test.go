@@ -12,8 +12,8 @@ import (
 // burst is a chunk of 100 events.
 var burst = strings.Repeat(greeting, 100)
 
-// withheldStream runs a stream with a burst that the reservation does not cover. slow reports whether to hold back
-// the reply to an action.
+// withheldStream runs a stream with a burst that the reservation does not cover. slow reports whether to hold back an
+// action's reply.
 func withheldStream(t *testing.T, overlay string, slow func(*host, *abi.Action) bool) *host {
 	t.Helper()
 	return request{
@@ -44,7 +44,7 @@ func TestSilentStoreEndsAStream(t *testing.T) {
 	}
 }
 
-// checkBooked checks that the delivered events are booked, and no others.
+// checkBooked checks that exactly the delivered events are booked.
 func checkBooked(t *testing.T, h *host) {
 	t.Helper()
 	units := uint64(strings.Count(h.sentText(), "Hello!")) * chat.EstimateUnits("Hello!")
@@ -81,7 +81,7 @@ func TestClientLeavesAWithheldStream(t *testing.T) {
 	checkBooked(t, h)
 }
 
-// TestEveryEventCosts checks that events whose text adds almost nothing to the token estimate are neither free nor
+// TestEveryEventCosts: if an event's text adds almost nothing to the token estimate, the event is neither free nor
 // unlimited.
 func TestEveryEventCosts(t *testing.T) {
 	for _, text := range []string{`\n`, " ", `\t`, "a", "."} {
@@ -97,8 +97,7 @@ func TestEveryEventCosts(t *testing.T) {
 	}
 }
 
-// TestOverrunIsLogged checks that the log names the amount by which a request exceeded its reservation, and only if
-// it did.
+// TestOverrunIsLogged: if a request exceeded its reservation, the log names the excess. Otherwise, it names none.
 func TestOverrunIsLogged(t *testing.T) {
 	run := func(reserved int64) string {
 		return request{
@@ -112,7 +111,7 @@ func TestOverrunIsLogged(t *testing.T) {
 	}
 }
 
-// TestContentWithoutAForm checks that stream content that the gateway does not know is neither free nor unlimited.
+// TestContentWithoutAForm: stream content that the gateway does not know is neither free nor unlimited.
 func TestContentWithoutAForm(t *testing.T) {
 	long := strings.Repeat("word ", 20)
 	event := func(name, data string) string { return "event: " + name + "\ndata: " + data + "\n\n" }

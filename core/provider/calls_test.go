@@ -12,8 +12,8 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// calls has a response for each API, split into three pieces. The response has two tool calls. The middle piece is
-// the first call, which has no ID.
+// calls has a response with two tool calls for each API, in three pieces. The middle piece is the first call, which
+// has no ID.
 var calls = map[string][3]string{
 	"openai": {`{"choices":[{"message":{"content":null,"tool_calls":[`, `{"type":"function","function":{"name":"f","arguments":"{}"}}`,
 		`,{"id":"b","type":"function","function":{"name":"g","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`},
@@ -42,8 +42,8 @@ func TestCallsWithoutIDOrName(t *testing.T) {
 	}
 }
 
-// TestCallsWithoutObject checks that arguments that are not an object reach the caller as a string in _invalid, or as
-// {} if they are empty.
+// TestCallsWithoutObject: if a call's arguments are not an object, the caller gets them as a string in _invalid. If
+// they are empty, the caller gets {}.
 func TestCallsWithoutObject(t *testing.T) {
 	for _, name := range []string{"openai", "anthropic", "bedrock"} {
 		f, _ := provider.For(name)
@@ -59,7 +59,7 @@ func TestCallsWithoutObject(t *testing.T) {
 	}
 }
 
-// TestStreamedCallsWithoutIDOrName does the same as TestCallsWithoutIDOrName for streams.
+// TestStreamedCallsWithoutIDOrName is TestCallsWithoutIDOrName for streams.
 func TestStreamedCallsWithoutIDOrName(t *testing.T) {
 	for name, event := range map[string]string{
 		"openai":    `{"choices":[{"delta":{"tool_calls":[{"function":{"name":"f","arguments":"{}"}}]}}]}`,
@@ -83,8 +83,7 @@ func TestStreamedCallsWithoutIDOrName(t *testing.T) {
 	}
 }
 
-// TestMadeIDs checks that the IDs generated for the calls of two responses differ, because one conversation can
-// contain both responses.
+// TestMadeIDs: the made-up IDs of two responses' calls differ, because one conversation can contain both responses.
 func TestMadeIDs(t *testing.T) {
 	f, _ := provider.For("openai")
 	ids := map[jsontext.Escaped]bool{}

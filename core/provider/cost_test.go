@@ -19,7 +19,7 @@ import (
 	"github.com/postern-ai/postern/core/provider/responses"
 )
 
-// parsers has each wire family's response parser, and the JSON that surrounds the usage in a response.
+// parsers has each wire family's response parser, and the JSON around the usage in a response.
 var parsers = map[string]struct {
 	response   func(gjson.Result) (chat.Response, bool)
 	head, tail string

@@ -9,7 +9,7 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// TestUnsent: a parameter is noted if the provider's request does not contain it as the caller sent it.
+// TestUnsent: if the provider's request does not contain a parameter as the caller sent it, the parameter is noted.
 func TestUnsent(t *testing.T) {
 	both := chat.Request{Temperature: "0.5", TopP: "0.9", TopK: "3"}
 	think := func(effort string) chat.Request {

@@ -18,8 +18,8 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// full is a body with everything that chat.Request can represent. system and content are arrays, as in the
-// requests that core/provider/anthropic writes.
+// full is a body with everything that chat.Request can represent. system and content are arrays, as
+// core/provider/anthropic writes them.
 const full = `{
  "model":"claude-opus-4-6","max_tokens":4000,"stream":true,"temperature":0.5,"top_p":0.9,"top_k":40,
  "stop_sequences":["END","\n\n"],"metadata":{"user_id":"u-1"},"service_tier":"auto","inference_geo":"us",
@@ -71,8 +71,7 @@ func same(t *testing.T, got, want string) {
 	}
 }
 
-// A parsed body reaches the provider unchanged, both when it is translated through chat.Request and when it is sent
-// directly.
+// A parsed body reaches the provider unchanged, whether it is translated through chat.Request or sent directly.
 func TestRequestRoundTrip(t *testing.T) {
 	parsed, wrong := parse(t, full)
 	if len(wrong) > 0 {
@@ -221,8 +220,8 @@ func TestInvalidModelAndMaxTokens(t *testing.T) {
 	}
 }
 
-// Each value in the example is replaced with values of other types. The parser never panics, and an accepted request
-// translates to valid JSON.
+// Each value in the example is replaced with values of other types. The parser must not panic. If it accepts a
+// request, the request must translate to valid JSON.
 func TestHostileShapes(t *testing.T) {
 	var walk func(v gjson.Result)
 	walk = func(v gjson.Result) {

@@ -80,13 +80,13 @@ func TestAnswers(t *testing.T) {
 func TestAnswerRoundTrip(t *testing.T) {
 	want := whole()
 	got, ok := provider.Response(gjson.ParseBytes(anthropic.Answer(nil, &want, &meta)))
-	// The comparison includes the JSON spelling of the strings.
+	// The comparison includes the JSON spelling of strings.
 	if !ok || !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
 }
 
-// written returns the stream with these deltas. Each delta is written to a separate buffer, as the exchange does.
+// written returns the stream with these deltas. Like the exchange, it writes each delta to its own buffer.
 func written(deltas []chat.Delta, m api.Meta) string {
 	var s api.State
 	out := ""
@@ -102,7 +102,6 @@ func written(deltas []chat.Delta, m api.Meta) string {
 	return out
 }
 
-// read parses a stream with the provider's parser.
 func read(t *testing.T, stream string) []chat.Delta {
 	t.Helper()
 	var p sse.Parser
@@ -207,7 +206,7 @@ data: {"type":"message_stop"}
 	}
 }
 
-// Late argument pieces of interleaved tool calls have the index of their block.
+// Late argument pieces of interleaved tool calls have their block's index.
 func TestInterleavedToolCalls(t *testing.T) {
 	got := written([]chat.Delta{
 		{Kind: chat.DeltaStart}, {Kind: chat.DeltaText, Text: "x"},
@@ -286,7 +285,7 @@ func TestStreamError(t *testing.T) {
 	if got := string(anthropic.StreamError(nil, &s, &e, &meta)); got != errorEvent {
 		t.Error(got)
 	}
-	// StreamError first completes a message_delta that lacks its usage.
+	// If a message_delta lacks its usage, StreamError completes it first.
 	s = api.State{}
 	got := string(anthropic.Stream(nil, &s, &chat.Delta{Kind: chat.DeltaFinish, Finish: chat.FinishStopSeq, Text: "END"}, &meta))
 	got += string(anthropic.Stream(nil, &s, &chat.Delta{Kind: chat.DeltaText, Text: "late"}, &meta))
@@ -300,7 +299,7 @@ data: {"type":"message_delta","delta":{"stop_reason":"stop_sequence","stop_seque
 	}
 }
 
-// Deltas in any order result in events that the provider's parser accepts.
+// Whatever the order of the deltas, the provider's parser accepts the events.
 func TestAnyDeltaOrder(t *testing.T) {
 	seed := uint64(1)
 	random := func(n uint64) uint64 {

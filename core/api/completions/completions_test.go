@@ -10,7 +10,7 @@ import (
 	"github.com/postern-ai/postern/core/api/completions"
 )
 
-// TestSuffixIsPartOfThePrompt: providers charge the suffix as input with each prompt, so it is reserved like a
+// TestSuffixIsPartOfThePrompt: providers charge the suffix as input with each prompt, so it is reserved with each
 // prompt.
 func TestSuffixIsPartOfThePrompt(t *testing.T) {
 	tokens := func(body string) uint64 {

@@ -9,7 +9,7 @@ import (
 
 func spacePadded(text string, length int) string { return text + strings.Repeat(" ", length-len(text)) }
 
-// htmlByAccept maps Accept headers to whether they choose HTML.
+// htmlByAccept says for each Accept header whether it chooses HTML.
 var htmlByAccept = map[string]bool{
 	"":                                   false,
 	"*/*":                                false,
@@ -36,7 +36,7 @@ var htmlByAccept = map[string]bool{
 	"text/html, application/json;q=0":    true,
 	// Among equally specific ranges, the highest q applies.
 	"text/html;q=0.1, text/html;q=0.8, text/html;q=0.2, */*;q=0.5": true,
-	// These are headers that browsers send.
+	// Browsers send these headers.
 	"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8":                                  true,
 	"text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,image/apng,*/*;q=0.8": true,
 	// These headers test the grammar of q.

@@ -7,7 +7,6 @@ import (
 	"github.com/postern-ai/postern/core/api/head"
 )
 
-// check compares a function's result for each input.
 func check(t *testing.T, name string, f func(string) bool, yes, no []string) {
 	t.Helper()
 	for _, text := range yes {

@@ -76,7 +76,7 @@ func TestAppendUsageReport(t *testing.T) {
 				`"models":{"asked":{"requests":2,"tokens":30,"cost":0,"promptCache":{"readTokens":5,"writeTokens":6,"saved":-0.25}},"p\"id":{"requests":0,"tokens":0,"cost":1}},` +
 				`"period":{"start":"1970-01-01T00:00:00.000Z","end":"1970-01-02T00:00:00.000Z"}}`,
 		},
-		{ // more was spent than the budget, and percentages are rounded
+		{ // more than the budget was spent; percentages are rounded
 			native.UsageReport{EndDay: 1, BudgetPico: 1, UsedPico: 2, Models: []native.ModelUsage{{Hits: 2, Misses: 1}}},
 			`{"budget":{"limit":0.000000000001,"used":0.000000000002,"remaining":0},"cache":{"hits":2,"misses":1,"hitRate":66.67},` +
 				`"promptCache":{"readTokens":0,"writeTokens":0,"saved":0},` +

@@ -71,7 +71,7 @@ func TestParseValidation(t *testing.T) {
 	}
 }
 
-// validated returns the response to a request with the given field and with the results for texts, in order.
+// validated returns the response to a request with the given field. results are the results for texts, in order.
 func validated(member string, results ...inspect.Result) string {
 	v := native.ParseValidation(&api.Parser{}, gjson.Parse("{"+member+"}"))
 	settings := governor.NewSettings()

@@ -47,7 +47,7 @@ func TestInvalidEmbeddings(t *testing.T) {
 		`"model":"m","input":[[1]` + strings.Repeat(",[1]", 2050) + `]`: "input must have 1 to 2048 elements, got 2051\n",
 		`"model":"m","input":["a",7],"user":3`:                          "input[1] must be a string, got a number\nuser must be a string, got a number\n",
 		`"model":"m","input":[` + strings.Repeat("true,", 30) + `"a"]`:  strings.Join(nthTexts(20), ""),
-		// A missing model and a wrong number of inputs are reported only if nothing else is wrong.
+		// A missing model or a wrong number of inputs is reported only if nothing else is wrong.
 		`"input":"a","encoding_format":"hex"`: "encoding_format must be float or base64, got \"hex\"\n",
 		`"model":"m","input":[7,"a"]`:         form,
 	} {

@@ -14,8 +14,8 @@ import (
 	"github.com/postern-ai/postern/core/sse"
 )
 
-// callCases contains arguments that a model passes to a tool's function, each with a field of the item that the
-// caller gets.
+// callCases contains arguments that a model passes to a tool's function. Each has a field of the item that the caller
+// gets.
 var callCases = []struct {
 	tool, args string
 	path, want string // JSON
@@ -44,8 +44,8 @@ var callCases = []struct {
 	{`{"type":"tool_search","execution":"client"}`, `sky`, "arguments", `{"query":"sky"}`},
 }
 
-// TestCalls checks that a model's arguments become a call of the caller's tool, in a complete response and when
-// streamed in pieces of any size. Nothing may be lost.
+// TestCalls checks that a model's arguments become a call of the caller's tool without loss. It checks complete
+// responses, and streams with pieces of any size.
 func TestCalls(t *testing.T) {
 	for _, c := range callCases {
 		parsed := responses.Parse(&api.Parser{}, gjson.Parse(`{"model":"m","input":"Hi","tools":[`+c.tool+`]}`))
@@ -79,8 +79,8 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// checkStream checks that the events of a stream are consistent. Each item has the same ID in its added and done
-// events, and the pieces of a text add up to the text.
+// checkStream checks that the events of a stream are consistent. An item must have the same ID in its added and done
+// events. The pieces of a text must add up to the text.
 func checkStream(t *testing.T, r *chat.Response, m *api.Meta, size int, check func(string, gjson.Result)) {
 	t.Helper()
 	var s api.State
@@ -135,7 +135,7 @@ func checkStream(t *testing.T, r *chat.Response, m *api.Meta, size int, check fu
 	}
 }
 
-// TestReasoningComesBack: when a caller sends a provider's thinking back, it is restored as that provider's.
+// TestReasoningComesBack: when a caller sends a provider's thinking back, it is again that provider's.
 func TestReasoningComesBack(t *testing.T) {
 	for encrypted, want := range map[string]chat.Part{
 		"anthropic:c2ln":          {Kind: chat.Thinking, Text: "Hm", Signature: "c2ln"},

@@ -47,7 +47,7 @@ func TestAnswerRoundTrip(t *testing.T) {
 	}
 }
 
-// written returns the stream of a response, in text pieces of size bytes.
+// written returns the stream of a response. Text pieces have size bytes.
 func written(t *testing.T, r *chat.Response, size int) []sse.Event {
 	t.Helper()
 	var s api.State
@@ -88,7 +88,7 @@ func TestStreamRoundTrip(t *testing.T) {
 	}
 }
 
-// TestItemsAreDone: for each item with an added event, there is a done event with the same ID and index, and with the
+// TestItemsAreDone: each item with an added event also has a done event with the same ID and index, and with the
 // complete text.
 func TestItemsAreDone(t *testing.T) {
 	w := whole()

@@ -14,7 +14,7 @@ import (
 
 var endpoints = []string{"POST /v1/chat/completions", "GET /api/health"}
 
-// answer returns the response as a map of headers and a body.
+// answer returns a response's headers as a map, and its body.
 func answer(control bool, accept string) (headers map[string]string, body string) {
 	list, data := root.Answer(&root.Overview{Endpoints: endpoints, Control: control, Docs: control}, accept)
 	headers = map[string]string{}

@@ -23,7 +23,7 @@ func copied[V any](t *testing.T, v *V, fields func(*V, *abi.Fields)) *V {
 	return &got
 }
 
-// An order survives encoding between the steps of an exchange, regardless of which parts it has.
+// An order survives encoding between the steps of an exchange, whatever parts it has.
 func TestOrderFields(t *testing.T) {
 	for name, b := range map[string]bill.Bought{
 		"nothing":      {},
@@ -38,7 +38,7 @@ func TestOrderFields(t *testing.T) {
 	}
 }
 
-// The amounts that an exchange has spent survive encoding, regardless of which parts they have.
+// The amounts that an exchange has spent survive encoding, whatever parts they have.
 func TestSpentFields(t *testing.T) {
 	var free bill.Spent
 	free.Charge(1, &chat.Usage{}, 0, 0)

@@ -10,7 +10,7 @@ import (
 	"github.com/postern-ai/postern/core/policy"
 )
 
-// quote prices an order for a non-streaming response from a model that costs a dollar per million tokens.
+// quote prices an order for a non-streaming response from a model at a dollar per million tokens.
 func quote(o *bill.Order, context, maxOutput uint64) (*bill.Quote, *config.Model) {
 	m := &config.Model{Provider: &config.Provider{}, Prices: config.Prices{Input: tokenPico, Output: tokenPico}, Context: context, MaxOutput: maxOutput}
 	return &bill.Quote{Order: o, Config: &config.Config{}, Outputs: true}, m
@@ -53,7 +53,7 @@ func TestOutputTokenBounds(t *testing.T) {
 }
 
 // TestThinkingOfModelsWithout checks that nothing is reserved for thinking if the model or its provider does not
-// support the parameter.
+// support it.
 func TestThinkingOfModelsWithout(t *testing.T) {
 	for _, drops := range []struct{ model, provider chat.Params }{{}, {model: chat.ParamReasoning}, {provider: chat.ParamReasoning}} {
 		plain, m := quote(&bill.Order{PromptTokens: 100, MaxTokens: 500}, 200_000, 16_000)
@@ -70,8 +70,8 @@ func TestThinkingOfModelsWithout(t *testing.T) {
 	}
 }
 
-// The imposed limit is the number of tokens that the reservation covers. It is at least the length of a minimum
-// response, and never a limit that providers would reject.
+// The imposed limit is the number of tokens that the reservation covers. It is never below a minimum response, and
+// never a limit that providers would reject.
 func TestImposedLimit(t *testing.T) {
 	all := money.Pico(1_000_000)
 	for name, c := range map[string]struct {
@@ -116,7 +116,7 @@ func TestImposedLimit(t *testing.T) {
 }
 
 // TestReservationCoversCacheWrites: OpenAI's newer models charge for writing the prompt to the cache even if the
-// request does not ask for it. Anthropic's models charge only if it does.
+// request does not ask for it. Anthropic's models charge for it only if the request asks.
 func TestReservationCoversCacheWrites(t *testing.T) {
 	reserve := func(wire string, cache uint64) money.Pico {
 		q, m := quote(&bill.Order{MaxTokens: 10, PromptTokens: 100, Bought: bill.Bought{Cache: cache}}, 10_000, 1000)
@@ -156,8 +156,8 @@ func TestReservationCoversTools(t *testing.T) {
 	}
 }
 
-// TestPriceBoundOfThePlace: an incomplete response may still name the most expensive place of inference, unless it
-// has already named another.
+// TestPriceBoundOfThePlace: the rest of an incomplete response may name the most expensive place of inference, unless
+// the response has already named another.
 func TestPriceBoundOfThePlace(t *testing.T) {
 	for name, c := range map[string]struct {
 		asked, named string

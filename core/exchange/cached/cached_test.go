@@ -45,7 +45,7 @@ func TestFresh(t *testing.T) {
 		want          bool
 	}{
 		{19_999, 0, true}, {20_000, 0, false}, // expiry
-		{12_000, 3, true}, {12_001, 3, false}, {10_000, 1, true}, {20_000, 60, false}, // the caller's age limits of 2, 0 and 59 seconds
+		{12_000, 3, true}, {12_001, 3, false}, {10_000, 1, true}, {20_000, 60, false}, // maximum ages of 2, 0 and 59 seconds
 	} {
 		if got := e.Fresh(c.nowMs, c.maxAge); got != c.want {
 			t.Errorf("at %d with a maximum age of %d: got %t", c.nowMs, c.maxAge, got)
@@ -68,8 +68,8 @@ func TestPartitions(t *testing.T) {
 	}
 }
 
-// TestPromotion: when an entry is requested again, it is stored in KV only if the cache is global and the entry lives
-// long enough.
+// TestPromotion: when an entry is requested again, it is stored in KV if the cache is global and the entry lives long
+// enough.
 func TestPromotion(t *testing.T) {
 	const now, ttl = 1_000_000, 600
 	for name, c := range map[string]struct {

@@ -14,7 +14,6 @@ import (
 	"github.com/postern-ai/postern/core/policy"
 )
 
-// text returns the headers, one per line.
 func text(headers []abi.Header) string {
 	var b strings.Builder
 	for _, h := range headers {

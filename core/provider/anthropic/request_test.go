@@ -182,7 +182,7 @@ func TestThinking(t *testing.T) {
 	}
 }
 
-// TestThinkingOmitted checks that thinking is omitted where the API would reject it.
+// TestThinkingOmitted checks that thinking is omitted if the API would reject it.
 func TestThinkingOmitted(t *testing.T) {
 	c := call(chat.Request{
 		MaxTokens: 9, Messages: []chat.Message{say(chat.User, "Hi")}, Tools: []chat.Tool{{Name: "f"}},

@@ -237,7 +237,7 @@ func TestHostileValues(t *testing.T) {
 	}
 }
 
-// mutants returns copies of a JSON text with one value, at any depth, replaced by values of other types.
+// mutants returns copies of a JSON text. In each, a value of another type replaces one value at any depth.
 func mutants(text string) (all []string) {
 	var walk func(v gjson.Result)
 	walk = func(v gjson.Result) {

@@ -14,7 +14,6 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// v1 returns a model of the v1 API. classic returns a model of an API with a version, such as 2024-10-21.
 func v1() *config.Model {
 	return &config.Model{Upstream: "my gpt/4.1", MaxTokensField: "max_tokens", Provider: &config.Provider{BaseURL: "https://res.openai.azure.com/openai/v1", Key: "secret"}}
 }

@@ -219,7 +219,7 @@ func TestHostileValues(t *testing.T) {
 	}
 }
 
-// valueEnd returns the end of the value at i, or i if no value starts there.
+// valueEnd returns the end of the value at i. If no value starts there, it returns i.
 func valueEnd(json string, i int) int {
 	if i > 0 && json[i-1] != ':' && json[i-1] != '[' && json[i-1] != ',' {
 		return i

@@ -18,7 +18,7 @@ var model = &config.Model{
 	Upstream: "command-a-03-2025", Provider: &config.Provider{BaseURL: "https://api.cohere.com/v2", Key: "co-test"},
 }
 
-// sameJSON compares two JSON values. Their numbers must be spelled the same way.
+// sameJSON compares two JSON values. Their numbers must have the same spelling.
 func sameJSON(t *testing.T, got []byte, want string) {
 	t.Helper()
 	decode := func(text string) (v any) {

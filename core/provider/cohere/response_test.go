@@ -72,7 +72,6 @@ func TestInvalidResponses(t *testing.T) {
 	}
 }
 
-// event has an event's name and its JSON.
 type event struct{ name, data string }
 
 var streams = []struct {
@@ -209,7 +208,7 @@ func TestFailures(t *testing.T) {
 
 const embedded = `{"id":"e","embeddings":{"float":[[0.1,-2],[3,4e-3]]},"texts":["a","b"],"meta":{"api_version":{"version":"2"},"billed_units":{"input_tokens":6}}}`
 
-// TestEmbeddingsOfTokens checks that no request is built for token IDs, because the API does not accept them.
+// TestEmbeddingsOfTokens: the API does not accept token IDs, so no request is built for them.
 func TestEmbeddingsOfTokens(t *testing.T) {
 	if a := cohere.EmbedRequest(&wire.EmbedCall{Tokens: []string{"[1,2]"}}); a.URL != "" {
 		t.Errorf("sent to %s", a.URL)
@@ -229,8 +228,8 @@ func TestEmbeddings(t *testing.T) {
 	}
 }
 
-// TestHostileValues replaces each value in the examples with values of other types, and truncates the examples at
-// every position. Nothing may panic, and log probabilities must be valid JSON.
+// TestHostileValues replaces each value in the examples with values of other types. It also truncates the examples at
+// every position. Nothing may panic. Log probabilities must be valid JSON.
 func TestHostileValues(t *testing.T) {
 	examples := []event{{"", textResponse}, {"", callResponse}, {"", logProbsResponse}, {"", embedded}}
 	for _, s := range streams {
@@ -268,7 +267,7 @@ func feed(t *testing.T, e event) {
 
 func first(d []chat.Delta, _ bool) []chat.Delta { return d }
 
-// mutate replaces each value in v, one at a time, with values of other types, and calls check each time.
+// mutate replaces each value in v with values of other types, one at a time. After each change, it calls check.
 func mutate(v *any, check func()) {
 	old := *v
 	for _, other := range []any{nil, true, -1.5, 1e300, "", "x", []any{}, []any{1.0, nil}, map[string]any{}, map[string]any{"a": nil}} {

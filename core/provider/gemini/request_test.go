@@ -21,7 +21,7 @@ func model(upstream string) *config.Model {
 	}
 }
 
-// sameJSON compares two JSON values. Their numbers must be spelled the same way.
+// sameJSON compares two JSON values. Their numbers must have the same spelling.
 func sameJSON(t *testing.T, got []byte, want string) {
 	t.Helper()
 	decode := func(text string) (v any) {
@@ -225,8 +225,7 @@ func TestThinking(t *testing.T) {
 	}
 }
 
-// TestManyResults checks that a request with many results that do not belong to any call is built in a reasonable
-// time.
+// TestManyResults: a request with many results that belong to no call is built in a reasonable time.
 func TestManyResults(t *testing.T) {
 	var r chat.Request
 	for range 20_000 {

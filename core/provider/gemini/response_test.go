@@ -189,7 +189,7 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// play parses events one by one. It serializes the state between events, as the exchange does while a stream waits.
+// play parses events one by one. Between events, it serializes the state like an exchange whose stream waits.
 func play(t *testing.T, events []string) (out []chat.Delta) {
 	t.Helper()
 	var s wire.State
@@ -260,7 +260,7 @@ func TestFailures(t *testing.T) {
 
 const embedded = `{"embeddings":[{"values":[0.1,-2]},{"values":[3,4e-3]}],"usageMetadata":{"promptTokenCount":6}}`
 
-// TestEmbeddingsOfTokens checks that no request is built for token IDs, because the API does not accept them.
+// TestEmbeddingsOfTokens: the API does not accept token IDs, so no request is built for them.
 func TestEmbeddingsOfTokens(t *testing.T) {
 	if a := gemini.EmbedRequest(&wire.EmbedCall{Tokens: []string{"[1,2]"}}); a.URL != "" {
 		t.Errorf("sent to %s", a.URL)
@@ -283,8 +283,8 @@ func TestEmbeddings(t *testing.T) {
 	}
 }
 
-// TestHostileValues replaces each value in the examples with values of other types, and truncates the examples at
-// every position. Nothing may panic, and log probabilities must be valid JSON.
+// TestHostileValues replaces each value in the examples with values of other types. It also truncates the examples at
+// every position. Nothing may panic. Log probabilities must be valid JSON.
 func TestHostileValues(t *testing.T) {
 	examples := []string{textResponse, callResponse, blockedResponse, twoCandidates, logProbsResponse, embedded}
 	for _, s := range streams {
@@ -321,7 +321,7 @@ func feed(t *testing.T, body string) {
 
 func first(d []chat.Delta, _ bool) []chat.Delta { return d }
 
-// mutate replaces each value in v, one at a time, with values of other types, and calls check each time.
+// mutate replaces each value in v with values of other types, one at a time. After each change, it calls check.
 func mutate(v *any, check func()) {
 	old := *v
 	for _, other := range []any{nil, true, -1.5, 1e300, "", "x", []any{}, []any{1.0, nil}, map[string]any{}, map[string]any{"a": nil}} {

@@ -48,8 +48,8 @@ func result(id jsontext.Escaped, parts ...chat.Part) chat.Part {
 
 var hello = []chat.Message{say(chat.User, text("Hello"))}
 
-// hashed replaces the ID "call_abc123", which is too long and has an underscore. It is the first eight bytes of the
-// ID's SHA-256 in base 62, lowest digit first.
+// hashed replaces the ID "call_abc123", which is too long and has an underscore. It consists of the first eight bytes
+// of the ID's SHA-256 in base 62, lowest digit first.
 const hashed = "OANJQSxzk"
 
 var requests = []struct {

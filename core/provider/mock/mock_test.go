@@ -49,12 +49,11 @@ func TestInstancesAreValid(t *testing.T) {
 	}
 }
 
-// nest returns a text inside n repetitions of before and after.
 func nest(n int, before, text, after string) string {
 	return strings.Repeat(before, n) + text + strings.Repeat(after, n)
 }
 
-// wide returns the schema of an object with n required properties, each with the given schema.
+// wide returns the schema of an object with n required properties. Each property has the given schema.
 func wide(n int, property string) string {
 	names := make([]string, n)
 	for i := range names {
@@ -64,8 +63,7 @@ func wide(n int, property string) string {
 	return `{"type":"object","properties":{` + properties + `},"required":[` + strings.Join(names, ",") + `]}`
 }
 
-// TestHostileSchemas checks that any schema immediately produces a short JSON value, and that truncated values are
-// reported as cut.
+// TestHostileSchemas: any schema produces a short JSON value at once. If values are missing, the result says so.
 func TestHostileSchemas(t *testing.T) {
 	for _, c := range []struct {
 		schema string
@@ -90,8 +88,7 @@ func TestHostileSchemas(t *testing.T) {
 	}
 }
 
-// TestSchemasAndMaxTokens checks that JSON is short if the request has a limit, and that the finish reason is the one
-// that a model would send.
+// TestSchemasAndMaxTokens: if the request has a limit, JSON is short. The finish reason is that of a model.
 func TestSchemasAndMaxTokens(t *testing.T) {
 	schema := wide(10_000, `{"type":"string"}`)
 	for maxTokens, most := range map[uint64]int{0: 16 << 10, 1: 260, 500: 2256, 1 << 40: 16 << 10} {
@@ -109,7 +106,7 @@ func TestSchemasAndMaxTokens(t *testing.T) {
 	}
 }
 
-// TestManyParts checks that the mock processes only the beginning of a message with many parts.
+// TestManyParts: of a message with many parts, the mock reads only the beginning.
 func TestManyParts(t *testing.T) {
 	parts := slices.Repeat([]chat.Part{{Kind: chat.Text, Text: "ab"}}, 200_000)
 	r := &chat.Request{Messages: []chat.Message{{Role: chat.User, Parts: parts}}}

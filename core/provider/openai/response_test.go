@@ -199,8 +199,8 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// TestInvalidCalls checks that a stream is invalid if a call ends without a name, if two calls wait for their names,
-// or if the calls are too long to keep.
+// TestInvalidCalls: a stream is invalid if a call ends without a name, if two calls wait for their names, or if the
+// calls are too long to keep.
 func TestInvalidCalls(t *testing.T) {
 	piece := func(call, more string) string {
 		return `{"choices":[{"delta":{"tool_calls":[` + call + `]}` + more + `}]}`
@@ -293,7 +293,7 @@ func TestEmbeddings(t *testing.T) {
 	}
 }
 
-// TestHostileValues replaces each value in the examples with values of other types. Nothing may panic, and tool call
+// TestHostileValues replaces each value in the examples with values of other types. Nothing may panic. Tool call
 // arguments must remain objects.
 func TestHostileValues(t *testing.T) {
 	var all []string
