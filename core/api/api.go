@@ -183,7 +183,7 @@ func typeName(v gjson.Result) string {
 const (
 	maxQuotedBytes = 48 // the maximum length of a value that an error message repeats
 	minSecretBytes = 20 // API keys are longer
-	maxWordBytes   = 12 // model names have shorter words, API keys longer ones
+	maxWordBytes   = 12 // words in model names are shorter; API keys are longer
 )
 
 // Quote returns a value for an error message, in quotes. If the value is long, or if it could be an API key in the

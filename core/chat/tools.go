@@ -186,7 +186,6 @@ func (r *Request) Flatten() (a Aliases) {
 	return a
 }
 
-// alias writes the function names into the tools.
 func (r *Request) alias(list []named) Aliases {
 	var written []byte
 	kept := r.Tools[:0]

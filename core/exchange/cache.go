@@ -21,7 +21,6 @@ func (x *exchange) cacheable() bool {
 	return x.s.record.Caches() && !x.s.cacheControl.noStore
 }
 
-// cacheReadable reports whether the caller accepts a cached response.
 func (x *exchange) cacheReadable() bool {
 	return x.cacheable() && !x.s.cacheControl.noCache && x.s.cacheControl.maxAge != 1
 }

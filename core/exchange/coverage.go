@@ -22,12 +22,10 @@ func (x *exchange) streamCost(more uint64) money.Pico {
 	return money.Add(x.s.spent.CostPico, x.model().Cost(&u))
 }
 
-// uncovered reports whether the reservation is used up.
 func (x *exchange) uncovered() bool {
 	return !x.testMode() && x.streamCost(1) > x.s.admission.reserved
 }
 
-// takeBack requests the withheld events.
 func (x *exchange) takeBack() {
 	x.s.stream.withheld.waiting = false
 	x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferWithheld})

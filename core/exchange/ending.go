@@ -93,7 +93,6 @@ func (x *exchange) keepEnd() {
 	x.keepLease(e)
 }
 
-// tellTally sends a tally to the Ledger if one is due.
 func (x *exchange) tellTally(closing bool) {
 	e := x.entry()
 	if x.pending(idTallied) {
@@ -116,7 +115,6 @@ func (x *exchange) ledgerName() string {
 	return x.s.record.ProjectID
 }
 
-// onTallied handles the Ledger's reply to a tally.
 func (x *exchange) onTallied() {
 	e := x.entry()
 	e.Tallied(x.s.leased.tally, x.event.Code == abi.OutcomeOK)

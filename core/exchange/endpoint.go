@@ -16,7 +16,6 @@ func (x *exchange) useEndpoint(id endpointID) {
 	x.endpoint = &x.rows[id]
 }
 
-// label returns the endpoint's name in logs, metrics and traces.
 func (e *endpoint) label() string {
 	if e.name != "" {
 		return e.name
@@ -26,7 +25,6 @@ func (e *endpoint) label() string {
 
 func (e *endpoint) listed() bool { return !e.unlisted && e.path != "" }
 
-// endpointID is the index of a row of endpoints.
 type endpointID uint8
 
 // endpoint is one row of the endpoint table. The row contains everything that the core knows about the endpoint. No

@@ -37,7 +37,6 @@ func (x *exchange) family() *api.Family {
 	return &f
 }
 
-// formatOf is like family, but returns a value instead of a pointer.
 func (x *exchange) formatOf() api.Family {
 	if x.endpoint.format != nil {
 		return x.endpoint.format()
@@ -96,7 +95,6 @@ func (x *exchange) apiError(f fault.Fault, r refusal) *api.Error {
 	return e
 }
 
-// errorBody encodes an error in the caller's dialect.
 func (x *exchange) errorBody(f fault.Fault, r refusal) []byte {
 	return x.family().Error(nil, x.apiError(f, r))
 }
@@ -181,7 +179,6 @@ func (x *exchange) currentIndex() int {
 	return int(x.s.order[min(int(x.s.orderIndex), len(x.s.order)-1)])
 }
 
-// current returns the target of the current or next attempt.
 func (x *exchange) current() *policy.Target { return &x.targets()[x.currentIndex()] }
 
 func (x *exchange) model() *config.Model { return x.current().Model }
@@ -216,7 +213,6 @@ func (x *exchange) lastModel() string {
 	return x.targets()[x.s.lastTarget-1].Model.Name
 }
 
-// mockProvider is the name of the built-in mock.
 const mockProvider = ledger.MockProvider
 
 // json parses the event's data. The result is empty if the data is not valid JSON.

@@ -76,7 +76,6 @@ func (x *exchange) hasProviderSecret(text string) bool {
 // minSecret is the minimum length of a provider setting that counts as a secret, in bytes.
 const minSecret = 12
 
-// refuseWith sends an error response.
 func (x *exchange) refuseWith(f fault.Fault, r refusal, body []abi.Part) {
 	headers := x.helpLink(jsonHeaders(), f)
 	add := func(name, value string) { headers = append(headers, abi.Header{Name: name, Value: value}) }
@@ -164,7 +163,6 @@ func (x *exchange) refuse(f fault.Fault, r refusal) {
 	x.refused(f)
 }
 
-// refuseClosed ends an exchange whose caller has disconnected.
 func (x *exchange) refuseClosed() {
 	if x.s.stream.opened {
 		x.refused(fault.ClientClosed)

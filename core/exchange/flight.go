@@ -101,7 +101,6 @@ func (x *exchange) landAnswer(a *answer, raw bool, body []byte) {
 	x.land(abi.FlightLanded, data)
 }
 
-// failFlight ends the flight of an exchange that ends with an error.
 func (x *exchange) failFlight(f fault.Fault) {
 	if !f.Shared() && (f == fault.ClientClosed || x.s.attempts == 0) {
 		x.land(abi.FlightRetry, nil)
@@ -133,7 +132,6 @@ func (x *exchange) publish() {
 	}
 }
 
-// flightHead returns the start of a published stream.
 func flightHead(provider, model, dropped string) []byte {
 	var w abi.Writer
 	w.String(provider)

@@ -93,7 +93,6 @@ func (x *exchange) startFollowing(data []byte) (rest []byte, ok bool) {
 	return r.Buf, true
 }
 
-// openFollowed sends the head of the caller's response.
 func (x *exchange) openFollowed() {
 	s := &x.s
 	s.stream.opened, s.stream.hasContent, s.responded = true, true, true
@@ -143,7 +142,6 @@ func (x *exchange) onLanded() {
 // onFollowedDeltas ends the stream of a family that puts the complete response into the last event.
 func (x *exchange) onFollowedDeltas() { x.endFollowed(x.event.Data) }
 
-// endFollowed ends the stream like the stream of a cached response.
 func (x *exchange) endFollowed(encoded []byte) {
 	var whole *chat.Response
 	if deltas, err := chat.ReadDeltas(encoded); len(encoded) > 0 && err == nil {

@@ -72,7 +72,6 @@ func (x *exchange) startsInspection() bool {
 	return (g.on && !g.inspected || !g.on && g.rewritten) && x.s.rejected == fault.None
 }
 
-// readForInspection requests the caller's stored body.
 func (x *exchange) readForInspection() {
 	x.enter(phaseInspect)
 	x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferBody})

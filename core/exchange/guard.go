@@ -108,7 +108,6 @@ func cause(reports []inspect.Report) governor.Action {
 // maxBlockedDetails limits the details in a Blocked error. Only governor.MaxListed limits its list of findings.
 const maxBlockedDetails = 5
 
-// ownPaths returns the findings with paths in the caller's dialect.
 func (x *exchange) ownPaths(found []inspect.Finding) []inspect.Finding {
 	own := make([]inspect.Finding, len(found))
 	for i := range found {
@@ -166,7 +165,6 @@ func (x *exchange) restoreResponse(r *chat.Response) {
 	}
 }
 
-// restorer returns the redactor for a translated response.
 func (x *exchange) restorer() *governor.Redactor {
 	r := x.guard().redactor()
 	r.JSON = x.s.request.json

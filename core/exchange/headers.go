@@ -10,7 +10,6 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// respond sends a response with the common headers.
 func (x *exchange) respond(status uint64, headers []abi.Header, body []abi.Part) {
 	s := &x.s
 	if s.responded {

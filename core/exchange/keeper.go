@@ -45,7 +45,6 @@ func (x *exchange) onLeaseTimer() {
 	}
 }
 
-// onLeaseReport handles the meter's reply to a report.
 func (x *exchange) onLeaseReport() {
 	e := x.entry()
 	reply, err := keymeter.DecodeReportReply(x.event.Data)

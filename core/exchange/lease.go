@@ -45,7 +45,6 @@ func (x *exchange) saveEntry() { x.out.PinnedChanged = true }
 // keeperID identifies this exchange in the entry.
 func (x *exchange) keeperID() uint64 { return max(1, hashText(x.s.requestID)) }
 
-// hashText returns the FNV-1a hash of a string.
 func hashText(text string) uint64 { return cached.Checksum([]byte(text)) }
 
 // takeLease admits the request with its key's lease. If the meter must decide, it returns false. The meter decides on

@@ -30,7 +30,6 @@ func (x *exchange) misfit(r *chat.Response) string {
 	return ""
 }
 
-// cut reports whether a response ended before its text was complete.
 func cut(f chat.Finish) bool { return f == chat.FinishLength || f == chat.FinishFilter }
 
 // streamMisfit is like misfit, for the text of a stream that has already been sent. The caller gets an error in place

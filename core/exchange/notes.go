@@ -49,7 +49,7 @@ func (x *exchange) noteTime() {
 	x.s.notes.times = append(x.s.notes.times, attemptTime{start - min(start, x.s.startMs), x.since(start)})
 }
 
-// maxNotedDetails limits the length of the details in a record.
+// maxNotedDetails limits the length of the details in a record, in bytes.
 const maxNotedDetails = 480
 
 // noteRefusal notes the details of a refusal. Details that may contain a provider's text are omitted: the record has
@@ -64,7 +64,6 @@ func (x *exchange) noteRefusal(r refusal) {
 	}
 }
 
-// noteDetails notes the details of an error for the record.
 func (x *exchange) noteDetails(details []fault.Detail) {
 	if len(details) == 0 {
 		return

@@ -124,7 +124,6 @@ func (s *stream) tokens() uint64 {
 // usually arrives before the reservation is used up. If the grant is late, the stream waits (withhold.go). A missing
 // reply says nothing about the budget, so only a refusal from the Ledger ends the stream with budget_exceeded.
 
-// extension is a stream's request to enlarge its reservation.
 type extension struct {
 	nextPico int64 // the cost at which the stream requests the next part
 	total    int64 // the total reservation requested from the meter; 0: no request is pending

@@ -1,6 +1,5 @@
 package exchange
 
-// phase is the current step of an exchange.
 type phase uint8
 
 const (

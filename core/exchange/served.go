@@ -8,7 +8,6 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// response is a completion that is ready for the caller.
 type response struct {
 	*answer
 	outcome keymeter.Outcome // the outcome to settle; Finish: already settled with the admission
@@ -143,7 +142,6 @@ func (x *exchange) openMockStream(a *answer) {
 	x.do(abi.Action{Kind: abi.ActionOpen, Code: 200, Headers: x.allHeaders(x.answerHeaders(a)), Data: trapEvent})
 }
 
-// sendMockPiece sends the next piece. The pause after it then begins.
 func (x *exchange) sendMockPiece() {
 	p := &x.s.pieces
 	for pause := x.config.Routing.MockPauseMs; p.next < p.count; {

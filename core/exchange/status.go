@@ -6,7 +6,6 @@ import (
 	"github.com/postern-ai/postern/core/api/root"
 )
 
-// health serves GET /api/health.
 func (x *exchange) health() { x.respondJSON(native.AppendHealth(nil, x.s.record.ProjectID)) }
 
 // respondRoot serves GET /. It requires no key and reads no stored data.

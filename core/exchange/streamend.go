@@ -60,7 +60,6 @@ func (x *exchange) collected(encoded []byte) *chat.Response {
 	return &r
 }
 
-// streamEnd returns the end of a complete stream in the caller's dialect.
 func (x *exchange) streamEnd(response *chat.Response, m *api.Meta) []byte {
 	st := &x.s.stream
 	switch {

@@ -22,7 +22,6 @@ func (x *exchange) startTicking() {
 	x.await(abi.Action{Kind: abi.ActionWait, ID: idTick, KeepMs: wait})
 }
 
-// openStream sends the head of a streamed response.
 func (x *exchange) openStream() {
 	s := &x.s
 	if s.stream.opened || s.stream.forOthers {

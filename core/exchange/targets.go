@@ -218,7 +218,6 @@ func (x *exchange) unsupported(field string) fault.Detail {
 	return fault.Detail{Field: field, Message: "is not supported by " + x.model().Name + "; omit it or use another model"}
 }
 
-// unready returns the message for a target without usable credentials.
 func unready(t *policy.Target) string {
 	p := t.Model.Provider
 	message := t.Model.Name + " cannot be used: "

@@ -49,7 +49,6 @@ func (x *exchange) ledgerOf(level string) string {
 	return level
 }
 
-// inTree reports whether the key has budgets above its project.
 func (x *exchange) inTree() bool { return len(x.s.record.Chain) > 0 }
 
 // asksOnlyToLend reports whether the slices cover the request but not a lease.

@@ -13,7 +13,6 @@ import (
 // maxReports limits how often one request calls the Ledger. It needs at most four calls.
 const maxReports = 8
 
-// usage serves GET /api/usage.
 func (x *exchange) usage() {
 	p := api.Parser{}
 	q := native.ParseUsageQuery(&p, x.s.query)

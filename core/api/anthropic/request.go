@@ -224,7 +224,6 @@ func (r *reader) declared(field string, v gjson.Result) {
 	}
 }
 
-// wire is the wire format of providers that serve this API.
 const wire = "anthropic"
 
 func (r *reader) tool(i int, v gjson.Result) (t chat.Tool) {

@@ -210,7 +210,6 @@ func (r *reader) responseSchema(v gjson.Result) {
 	r.write("response_format", `{"type":"json_schema","json_schema":{"name":"response","schema":`+v.Raw+`}}`)
 }
 
-// checkTogether reports fields that exclude or require each other.
 func (r *reader) checkTogether() {
 	if r.named && r.quality {
 		r.Wrong("quality", "names another model than model; send only one of them")

@@ -13,7 +13,6 @@ import (
 
 const messagesStart = `"messages":[`
 
-// messages reads the conversation and writes it in OpenAI's dialect.
 func (r *reader) messages(list gjson.Result, size int) {
 	if !list.IsArray() {
 		r.WrongType("messages", "an array", list)

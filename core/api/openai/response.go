@@ -109,7 +109,6 @@ func toolCalls(b *jsontext.Builder, a *chat.Answer, m *api.Meta) {
 	b.Close(']')
 }
 
-// called writes the type of a call and the object with that name.
 func called(b *jsontext.Builder, kind string, name jsontext.Escaped, member string, text jsontext.Escaped) {
 	b.Key("type")
 	b.String(kind)

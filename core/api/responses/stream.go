@@ -79,7 +79,6 @@ func (w *writer) response(kind, status string, r *chat.Response, e *api.Error) {
 	w.close()
 }
 
-// place writes the fields that identify an event's item.
 func (w *writer) place(p *chat.Part, index int) {
 	w.b.Key("item_id")
 	w.b.String(itemID(p, index, w.m))

@@ -32,7 +32,6 @@ func (q *Quote) Unpriced(m *config.Model) (details []fault.Detail) {
 	return details
 }
 
-// uses returns the provider tools that a model's provider gets.
 func (q *Quote) uses(m *config.Model) []chat.ToolUse {
 	if q.Native != nil && len(q.Bought.Uses) > 0 && !q.Native(m) {
 		return nil
@@ -58,8 +57,8 @@ func (o *Order) boundTerms(m *config.Model) string {
 const geoMember = "inference_geo"
 
 // ServiceTier returns the tier to send to OpenAI's dialects. If the request names no tier, the standard tier is sent,
-// so that a setting in the provider's account does not change the price. If a model has no more expensive tiers, none
-// is sent.
+// so that a setting in the provider's account does not change the price. A model without more expensive tiers does
+// not need this.
 //
 //go:noinline
 func (o *Order) ServiceTier(m *config.Model) string {

@@ -18,7 +18,7 @@ type Entry struct {
 	Usage     chat.Usage
 	Dropped   string // the names of parameters that the provider did not get
 	Raw       bool   // Body is the provider's original response in the caller's dialect; otherwise, Body contains encoded deltas
-	Global    bool   // the response is in KV as well, or will be
+	Global    bool   // KV has the response, or will have it
 	Body      []byte
 }
 

@@ -105,7 +105,7 @@ func logProbs(v gjson.Result) string {
 	b.Open('{')
 	b.Key("content")
 	b.Open('[')
-	if v.IsObject() { // in a stream: the piece for the event's text
+	if v.IsObject() { // a stream has only the piece for the event's text
 		logProb(&b, v)
 	} else {
 		v.ForEach(func(_, piece gjson.Result) bool {

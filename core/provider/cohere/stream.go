@@ -61,7 +61,7 @@ func Stream(s *wire.State, name string, root gjson.Result, out []chat.Delta) ([]
 	return out, true
 }
 
-// failure parses {"message"}, an error without a type that ends a stream.
+// failure parses {"message"}. This error has no type and ends a stream.
 func failure(root gjson.Result, out []chat.Delta) ([]chat.Delta, bool) {
 	message := jsonvalue.Text(root.Raw, "message")
 	if message == "" {

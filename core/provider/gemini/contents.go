@@ -83,7 +83,6 @@ func (w *writer) turns(system bool, as string) {
 // Thinks reports whether requests can contain this thinking part.
 func Thinks(p *chat.Part) bool { return strings.HasPrefix(string(p.Signature), signatureMark) }
 
-// open starts a part in a content object with the given role.
 func (w *writer) open(role string) {
 	if w.role != role {
 		w.end()

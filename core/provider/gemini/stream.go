@@ -160,7 +160,7 @@ func part(s *wire.State, c *chunk, choice uint64, v gjson.Result, out []chat.Del
 	return out
 }
 
-// functionCall parses a call, which is never split across chunks.
+// functionCall parses a call. Calls are never split across chunks.
 func functionCall(s *wire.State, c *chunk, choice uint64, v gjson.Result, out []chat.Delta) []chat.Delta {
 	index := calls(s, choice)
 	if index == maxCalls {

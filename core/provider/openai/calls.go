@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// maxCallBytes limits the size of a stream's tool calls in the state.
+	// maxCallBytes limits the size of a stream's tool calls in the state, in bytes.
 	maxCallBytes = 64 << 10
 	// invalidCalls, in wire.State.Flags, means that a call has no name or that two calls wait for their names.
 	invalidCalls = 1

@@ -200,7 +200,6 @@ func or(text, fallback string) string {
 	return text
 }
 
-// input writes the conversation as items.
 func input(b *jsontext.Builder, r *chat.Request) {
 	b.Key("input")
 	b.Open('[')
