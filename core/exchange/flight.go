@@ -24,9 +24,8 @@ func (x *exchange) joins() bool {
 	return s.idempotency == "" && !x.testMode() && !s.govern.classification.wanted && !restores && !x.isStoredInPart(false)
 }
 
-// flightName identifies requests that may share a response. It contains the cache entry's key and facts that the
-// entry does not depend on: a key with another model list or plan might be refused a model that the leader's key can
-// use.
+// flightName identifies requests that may share a response. It contains the cache entry's key, and facts on which the
+// entry does not depend. For example, a key with another plan might be refused a model that the leader's key can use.
 func (x *exchange) flightName() string {
 	name := x.cacheEntryKey()
 	if x.streams() {

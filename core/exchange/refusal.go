@@ -29,8 +29,8 @@ func (x *exchange) permanent(r refusal, message jsontext.Escaped) refusal {
 	return refusal{details: r.details, message: message}
 }
 
-// withShortWait omits a provider's Retry-After if it is too long. The wait concerns only one target: its credentials
-// may have used up their quota for a day, while another target or key can serve the next request.
+// withShortWait omits a provider's Retry-After if it is too long. The wait concerns only one target. Its credentials
+// may have no quota left for a day. Another target or key can still serve the next request.
 func (r refusal) withShortWait() refusal {
 	if r.retryMs > maxWaitMs {
 		r.retryMs = 0

@@ -56,8 +56,8 @@ func (r *reader) message(at place, v gjson.Result) {
 	r.out.Request.Messages = append(r.out.Request.Messages, m)
 }
 
-// content reads the content of a message, of the system prompt or of a tool result, which is a string or an array of
-// blocks.
+// content reads the content of a message, of the system prompt or of a tool result. Content is a string or an array
+// of blocks.
 func (r *reader) content(at place, v gjson.Result, role chat.Role) []chat.Part {
 	if v.Type == gjson.String {
 		return []chat.Part{{Kind: chat.Text, Text: jsontext.Inside(v.Raw)}}

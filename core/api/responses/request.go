@@ -165,8 +165,8 @@ func text(p *api.Parser, r *chat.Request, v gjson.Result) {
 	}
 }
 
-// includesThinking reports whether include asks only for data that other dialects return anyway: encrypted reasoning,
-// which is always returned if the provider has it, and log probabilities, which top_logprobs asks for.
+// includesThinking reports whether include asks only for data that other dialects return anyway. If a provider has
+// encrypted reasoning, it always returns it. top_logprobs asks for log probabilities.
 func includesThinking(v gjson.Result) (only bool) {
 	only = true
 	api.Each(v, func(name gjson.Result) {

@@ -98,9 +98,9 @@ func allowed(use chat.ToolUse, t *config.Tool) uint64 {
 }
 
 // fee returns the cost of the calls that a complete response reports. If responses do not report a tool's calls, the
-// fee covers the maximum that the request allows, and exact is false unless the tool is free. exact is also false if
-// the response reports more calls than allowed, or calls of tools that were not requested. Such tools are charged at
-// the provider's highest price.
+// fee covers the maximum that the request allows. In this case, exact is true only for a free tool. exact is also
+// false if the response reports more calls than allowed, or calls of tools that were not requested. Such tools are
+// charged at the provider's highest price.
 //
 //go:noinline
 func (q *Quote) fee(m *config.Model, calls *chat.Calls) (fee money.Pico, exact bool) {
