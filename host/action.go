@@ -6,8 +6,8 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// handlers contains the function that carries out each kind of action. These functions run while the exchange's mu is
-// held. Slow work becomes a task.
+// handlers contains a function for each kind of action. The caller of such a function holds the exchange's mu. Slow
+// work becomes a task.
 var handlers [abi.ActionResume + 1]func(*exchange, *abi.Action)
 
 // The table is built by a function, because handlers call functions that refer to it.
@@ -40,17 +40,16 @@ func init() {
 	}
 }
 
-// do carries out one action.
 func (x *exchange) do(a *abi.Action) {
 	if int(a.Kind) < len(handlers) && handlers[a.Kind] != nil {
 		handlers[a.Kind](x, a)
 	}
 }
 
-// answer queues an event that an action has produced immediately.
+// answer queues an event that this step handles next.
 func (x *exchange) answer(event abi.Event) { x.ready = append(x.ready, event) }
 
-// start turns an action into a task. Only fetches are canceled when the host is cut.
+// start turns an action into a task. When the host is cut, only fetches are canceled.
 func (x *exchange) start(a *abi.Action, run func(*task) abi.Event) {
 	ctx := context.Background()
 	if a.Kind == abi.ActionFetch {
@@ -104,10 +103,9 @@ func (x *exchange) log(a *abi.Action) {
 	}
 }
 
-// join carries out an ActionJoin.
 func (x *exchange) join(a *abi.Action) {
 	event := abi.Event{Kind: abi.EventStored, ID: a.ID}
-	x.land(abi.FlightFailed, nil) // leaves a landed flight that the exchange has followed
+	x.land(abi.FlightFailed, nil) // leave the landed flight that the exchange has followed
 	event.Data, x.seat = x.host.isolate.flights.join(x.host.isolate.memory, a.Key, a.Name)
 	switch {
 	case x.seat == nil:
@@ -119,7 +117,6 @@ func (x *exchange) join(a *abi.Action) {
 	x.answer(event)
 }
 
-// follow starts an ActionFollow.
 func (x *exchange) follow(a *abi.Action) {
 	s := x.seat
 	x.start(a, func(t *task) abi.Event {

@@ -7,9 +7,10 @@ import (
 	"strings"
 )
 
-// address returns the client's IP address: the connection's peer or, if the peer is a trusted proxy, the rightmost
-// address in X-Forwarded-For that is not a trusted proxy. Addresses further to the left could be forged. A peer on a
-// Unix socket has no address. It is trusted if 127.0.0.1 is, and the result is "" if X-Forwarded-For names no client.
+// address returns the client's IP address. If the peer is not a trusted proxy, this is the peer's address. Otherwise,
+// it is the rightmost address in X-Forwarded-For that is not a trusted proxy: addresses further to the left could be
+// forged. A peer on a Unix socket has no address and is trusted if 127.0.0.1 is trusted. If X-Forwarded-For then
+// names no client, the result is "".
 func (h *Host) address(r *http.Request) string {
 	peer, ok := parseAddress(r.RemoteAddr)
 	if h.trusts(peer) || !ok && h.trusts(thisMachine) {

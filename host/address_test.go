@@ -57,7 +57,7 @@ func peerOf(r *http.Request) string {
 	return address.Addr().Unmap().WithZone("").String()
 }
 
-// TestUnixSocketProxy: a proxy on a Unix socket is trusted if 127.0.0.1 is.
+// TestUnixSocketProxy: a proxy on a Unix socket is trusted if 127.0.0.1 is trusted.
 func TestUnixSocketProxy(t *testing.T) {
 	r := httptest.NewRequest("GET", "/", nil)
 	r.RemoteAddr = "@"

@@ -12,9 +12,9 @@ import (
 // postponeMs is the time until a failed alarm is tried again.
 const postponeMs = 60_000
 
-// Ring runs the earliest alarm if it is due, and reports whether it ran one. Running an alarm means sending the
-// object an empty command, and then delivering its outbox. If the command fails, the alarm is postponed, because it
-// would otherwise remain the earliest and block all others.
+// Ring runs the earliest alarm if it is due, and reports whether it ran one. To run an alarm, it sends the object an
+// empty command and then delivers the object's outbox. If the command fails, the alarm is postponed, because it would
+// otherwise stay the earliest alarm and block all others.
 func (o *StoredObjects) Ring(ctx context.Context) (bool, error) {
 	var id store.Object
 	var out abi.ObjectOutput

@@ -41,7 +41,7 @@ func (cannedProvider) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// cannedStream is a stream with left chunks remaining.
+// cannedStream is a stream that has left more chunks to deliver.
 type cannedStream struct{ left int }
 
 func (s *cannedStream) Read(p []byte) (int, error) {
@@ -56,7 +56,6 @@ func (s *cannedStream) Read(p []byte) (int, error) {
 	return 0, io.EOF
 }
 
-// discard is a client that reads everything immediately.
 type discard struct {
 	header http.Header
 	status int
@@ -72,7 +71,6 @@ func (d *discard) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// systemClock is the machine's clock.
 type systemClock struct{}
 
 func (systemClock) Now() uint64 { return uint64(time.Now().UnixMilli()) }

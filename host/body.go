@@ -8,7 +8,6 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// requestBody is the body of the caller's request.
 type requestBody struct {
 	request *http.Request
 	writer  http.ResponseWriter
@@ -18,13 +17,13 @@ type requestBody struct {
 	requested bool
 }
 
-// begin announces a call to read.
 func (b *requestBody) begin() {
 	b.requested = true
 	b.reading.Add(1)
 }
 
-// read reads the body. It ignores cancellation, because HTTP/1.1 requires the body to be consumed anyway.
+// read reads the body. It does not stop when it is canceled, because HTTP/1.1 requires the body to be consumed
+// anyway.
 func (b *requestBody) read(t *task) abi.Event {
 	defer b.reading.Done()
 	event := abi.Event{Kind: abi.EventBody, ID: t.ID}

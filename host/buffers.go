@@ -5,7 +5,6 @@ import "github.com/postern-ai/postern/core/abi"
 // buffers holds the buffers of one exchange by number. An unwritten buffer is empty.
 type buffers map[uint64][]byte
 
-// keep stores the body of a task's result in its buffer.
 func (b buffers) keep(t *task, event abi.Event) {
 	if event.Kind == abi.EventResponse || event.Kind == abi.EventBody && event.Code == abi.OutcomeOK {
 		b[t.Buffer] = event.Data

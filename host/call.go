@@ -22,7 +22,7 @@ func (x *exchange) call(t *task) abi.Event {
 }
 
 // callObject calls an object. If the object is unavailable, it retries once. If the core gets no event for the call,
-// it then keeps retrying; see persist.
+// more retries follow; see persist.
 func (x *exchange) callObject(ctx context.Context, a *abi.Action) ([]byte, error) {
 	reply, err := x.host.Objects.Call(ctx, a.Class, a.Name, a.Region, a.Data)
 	if errors.Is(err, ErrUnavailable) {
@@ -37,7 +37,7 @@ func (x *exchange) callObject(ctx context.Context, a *abi.Action) ([]byte, error
 	return reply, err
 }
 
-// Pauses between the repetitions of a call for which the core gets no event.
+// Pauses between the retries of a call for which the core gets no event.
 const (
 	firstPause = 250 * time.Millisecond
 	maxPause   = 5 * time.Second
@@ -47,7 +47,7 @@ func isTemporary(err error) bool {
 	return errors.Is(err, ErrUnavailable) || errors.Is(err, ErrOverloaded)
 }
 
-// persist repeats a call until its object is available again, the time Persistence has elapsed, or the host is cut.
+// persist repeats a call until its object is available again, the time Persistence has passed, or the host is cut.
 func (x *exchange) persist(a *abi.Action, err error) (reply []byte, _ error) {
 	end := time.Now().Add(x.host.Persistence)
 	for pause := firstPause; isTemporary(err) && time.Now().Before(end); pause = min(2*pause, maxPause) {

@@ -2,7 +2,6 @@ package host
 
 import "time"
 
-// now returns the time for the core.
 func (x *exchange) now() uint64 {
 	if x.host.MachineClock {
 		return x.startMs + uint64(time.Since(x.began).Milliseconds())

@@ -10,7 +10,6 @@ import (
 	"github.com/postern-ai/postern/core/keys"
 )
 
-// durationPattern matches the durations in response headers and log lines.
 var durationPattern = regexp.MustCompile(`"?(?:dur|durationMs|admitMs|upstreamMs)"?[=:]([0-9]+)`)
 
 // TestClockJumps: if the clock jumps back or forward during a call to a provider or an object, the reported durations
@@ -42,7 +41,6 @@ func TestClockJumps(t *testing.T) {
 	}
 }
 
-// clockJumper moves the clock with each command on an object.
 type clockJumper struct {
 	Engine
 	jumpClock func()
@@ -53,7 +51,6 @@ func (j *clockJumper) Apply(data []byte) ([]byte, error) {
 	return j.Engine.Apply(data)
 }
 
-// durationRecorder records the durations in response headers and log lines.
 type durationRecorder struct {
 	Engine
 	durations []string
@@ -77,8 +74,8 @@ func (d *durationRecorder) Step(data []byte) ([]byte, error) {
 	return message, err
 }
 
-// TestMachineClockIsSet: if somebody sets the machine's clock while a request is in progress, the request's time
-// continues unaffected, and the next request has the new time.
+// TestMachineClockIsSet: if somebody sets the machine's clock during a request, this does not change the request's
+// time. The next request has the new time.
 func TestMachineClockIsSet(t *testing.T) {
 	const hour = 3600_000
 	clock := fixedClock(5 * hour)

@@ -16,7 +16,6 @@ import (
 	"github.com/postern-ai/postern/core/object"
 )
 
-// helloBody is a minimal valid request body.
 const helloBody = `{"messages":[{"role":"user","content":"Say hello."}]}`
 
 // requestSeeds are valid, invalid and malformed request bodies.
@@ -38,7 +37,8 @@ var requestSeeds = []string{
 	`{"messages":[` + strings.Repeat(`{"role":"user","content":"x"},`, 40) + `{}]}`,
 }
 
-// sharedEngines returns a constructor of engine pairs. All inputs of a fuzz target share the two engines.
+// sharedEngines returns a constructor of engine pairs. It returns the same two engines for all inputs of a fuzz
+// target.
 func sharedEngines(f *testing.F) func(*testing.T) *enginePair {
 	native, module := newNative(f), newWasm(f)
 	return func(t *testing.T) *enginePair { return &enginePair{t, native, module} }
@@ -146,13 +146,13 @@ func TestFaultsDifferential(t *testing.T) {
 	}
 }
 
-// objectRows runs commands on one object's rows, including commands that no host sends.
+// objectRows holds the rows of one object and runs commands on them, including commands that no host sends.
 type objectRows struct {
 	object.Memory
 	in abi.ObjectInput
 }
 
-// apply runs one command in the same way as a host. A command that traps does not change any row.
+// apply runs one command as a host does. A command that traps does not change any row.
 func (o *objectRows) apply(e Engine, command []byte) {
 	o.in.Command = command
 	_, _ = object.FromEncoded(e.Reads, e.Apply).Run(&o.Memory, o.in)
@@ -169,7 +169,6 @@ func commands(list ...[]byte) []byte {
 
 type command interface{ Encode() []byte }
 
-// period is the month of the seeds.
 var period = calendar.NewPeriod(calendar.Monthly, 0, 20778)
 
 func meterSeed() []byte {

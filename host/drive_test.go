@@ -23,7 +23,7 @@ import (
 	"github.com/postern-ai/postern/test/interpreter"
 )
 
-// wasmFile is the core with the panic switch, built by build.sh panic.
+// wasmFile is the core with the panic switch. "build.sh panic" builds it.
 const wasmFile = "../build/core-panic.wasm"
 
 var testConfig = abi.Config{Catalog: catalog.Default, Env: []abi.Header{
@@ -32,7 +32,7 @@ var testConfig = abi.Config{Catalog: catalog.Default, Env: []abi.Header{
 	{Name: "MISTRAL_API_KEY", Value: "mi"}, {Name: "AWS_ACCESS_KEY_ID", Value: "AKID"}, {Name: "AWS_SECRET_ACCESS_KEY", Value: "aws"},
 }}
 
-// loadWasm reads the module once. It fails if the module is missing or older than the core.
+// loadWasm reads the module once. It fails if the file is missing or older than the core's sources.
 var loadWasm = sync.OnceValues(func() ([]byte, error) {
 	built, err := os.Stat(wasmFile)
 	if err != nil {
@@ -53,7 +53,7 @@ var loadWasm = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(wasmFile)
 })
 
-// newWasm returns a fresh core under wazero. The test fails if the module is missing or stale.
+// newWasm returns a new core under wazero. The test fails if the module is missing or older than the core's sources.
 func newWasm(t testing.TB) *Wasm {
 	t.Helper()
 	binary, err := loadWasm()
@@ -80,7 +80,6 @@ func newNative(t testing.TB) Engine {
 	return e
 }
 
-// message is one call to an engine.
 type message struct {
 	export string // step, reads or apply
 	data   []byte
@@ -96,7 +95,6 @@ func (m message) run(e Engine) ([]byte, error) {
 	return e.Apply(m.data)
 }
 
-// recorder records every message that it passes to its engine.
 type recorder struct {
 	Engine
 	messages []message
@@ -147,7 +145,7 @@ type fixedClock uint64
 
 func (c *fixedClock) Now() uint64 { return uint64(*c) }
 
-// world simulates the environment of an exchange deterministically in one goroutine.
+// world is the environment of an exchange. It runs in one goroutine and always behaves the same.
 type world struct {
 	engine   Engine
 	clock    fixedClock
@@ -155,7 +153,7 @@ type world struct {
 	stored   map[string][]byte
 	shared   []byte
 	upstream func(abi.Action) abi.Event
-	// chunks are the provider's response to a streaming request. If chunks is nil, upstream responds.
+	// chunks is the provider's response to a streaming request. If it is nil, upstream responds.
 	chunks     [][]byte
 	streamType string // content type of the streamed response
 	requests   uint64 // requests so far
@@ -197,7 +195,6 @@ func (w *world) call(class abi.Class, name string, command []byte) ([]byte, erro
 	return reply, err
 }
 
-// testRequest is one request to the gateway.
 type testRequest struct {
 	method, path, query string
 	headers             []abi.Header
@@ -230,7 +227,7 @@ func (w *world) exchange(r testRequest) (status uint64) {
 	return d.status
 }
 
-// drive is one exchange of a world. Replies arrive in the order of the actions.
+// drive is one exchange of a world. The results of actions arrive in the order of the actions.
 type drive struct {
 	interpreter.Exchange
 	world   *world
@@ -318,7 +315,7 @@ func (d *drive) reply(a *abi.Action) abi.Event {
 		return abi.Event{Kind: abi.EventSupplied, Data: d.Content(d, a.Buffer)}
 	case abi.ActionUnseal:
 		return unsealed(a, d.Content(d, a.Buffer))
-	case abi.ActionRead, abi.ActionJoin: // the exchange is alone, so it leads each flight
+	case abi.ActionRead, abi.ActionJoin: // there is no other exchange, so this one leads each flight
 		if value, ok := w.stored[a.Key]; ok {
 			return abi.Event{Kind: abi.EventStored, Data: value}
 		}
@@ -340,7 +337,6 @@ func (d *drive) reply(a *abi.Action) abi.Event {
 	return abi.Event{Kind: abi.EventResponse, Code: 200} // of a Forward
 }
 
-// ring fires the earliest alarm if it is due.
 func ring(t *testing.T, o *StoredObjects) bool {
 	t.Helper()
 	rang, err := o.Ring(t.Context())
@@ -350,9 +346,9 @@ func ring(t *testing.T, o *StoredObjects) bool {
 	return rang
 }
 
-// direct checks the native engine's functions that do without the encoding. They must give the same result and leave
-// the input unchanged. Rows that they write must not share memory with rows that were read, which are valid only
-// during the command.
+// direct checks the native engine's functions that take and return values without encoding them. They must give the
+// same result as the others and leave their input unchanged. The rows that were read are valid only during the
+// command, so the written rows must not share memory with them.
 func (p *enginePair) direct(m message, want []byte) {
 	e := p.native.(*native)
 	data := bytes.Clone(m.data)

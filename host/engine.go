@@ -1,4 +1,4 @@
-// Package host is the Go host of the core and keeps its data in a store. The core is either compiled in or runs as
+// Package host is the core's host in Go. It keeps data in a store. The core is either compiled in or runs as
 // WebAssembly under wazero. The host does I/O, keeps time and carries out the core's actions. All decisions are in
 // the core.
 package host
@@ -13,7 +13,7 @@ import (
 )
 
 // Engine is a configured core. Its methods take and return encoded messages of package abi and are safe for
-// concurrent use. A call fails if the core traps. Other calls are not affected.
+// concurrent use. If the core traps, only that call fails.
 type Engine interface {
 	Configured() abi.Configured
 	Step(message []byte) ([]byte, error)
@@ -21,7 +21,6 @@ type Engine interface {
 	Apply(message []byte) ([]byte, error)
 }
 
-// native is an engine with the core compiled into this program.
 type native struct {
 	core       *core.Core
 	configured abi.Configured
@@ -41,7 +40,7 @@ func NewNative(config abi.Config) (Engine, error) {
 
 func (n *native) Configured() abi.Configured { return n.configured }
 
-// guard turns a panic into an error, just as the Wasm engine does with a trap.
+// guard turns a panic into an error. The Wasm engine does the same with a trap.
 func guard(err *error) {
 	if r := recover(); r != nil {
 		*err = fmt.Errorf("core: %v", r)
@@ -57,8 +56,9 @@ func (n *native) Step(message []byte) ([]byte, error)  { return call(n.core.Step
 func (n *native) Reads(message []byte) ([]byte, error) { return call(n.core.Reads, message) }
 func (n *native) Apply(message []byte) ([]byte, error) { return call(n.core.Apply, message) }
 
-// decoded is an engine that can also run without the encoding. Outputs may share memory with inputs and with the
-// core, and must not be changed. Replies and posts are valid only as long as the rows that were read.
+// decoded is an engine that can also run without encoding its inputs and outputs. Outputs may share memory with
+// inputs and with the core, so they must not be changed. Replies and posts become invalid together with the rows that
+// were read.
 type decoded interface {
 	Advance(*abi.StepInput) (abi.StepOutput, error)
 	Reducer() object.Reducer

@@ -9,16 +9,16 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// exchange is one request in progress. It has no goroutine of its own. A goroutine that has an event runs the core's
-// step on the event while holding mu, and continues with an action that the step started. Most exchanges therefore
-// never hand anything over between goroutines.
+// exchange is one request in progress. It has no goroutine of its own. A goroutine that has an event locks mu and
+// runs the core's step on the event. Then it carries out an action that the step started. Most exchanges therefore
+// never pass anything from one goroutine to another.
 type exchange struct {
 	host    *Host
 	request *http.Request
 	id      string
 	address string
 	startMs uint64    // by Options.Clock
-	began   time.Time // the same instant, for measuring elapsed time
+	began   time.Time // the same instant, to measure elapsed time from
 	body    requestBody
 
 	mu       sync.Mutex // held during steps; guards everything below
@@ -26,10 +26,10 @@ type exchange struct {
 	pinned   string // key of the pinned entry; empty: none
 	buffers  buffers
 	tasks    tasks
-	ready    []abi.Event // events that actions of this step produced immediately
+	ready    []abi.Event // events that this step's actions produced and that it still has to handle
 	response callerResponse
 	seat     *seat            // role in a flight; nil: none
-	ended    bool             // no more events are handled; calls that nothing waits for may still run
+	ended    bool             // no more events are handled; calls without an ID may still run
 	released bool             // Host.Wait no longer waits for this exchange
 	observed ObservedExchange // nil: none
 }
@@ -61,7 +61,6 @@ func (x *exchange) serve() {
 	}
 }
 
-// begin handles the first event.
 func (x *exchange) begin() *task {
 	seed := make([]byte, abi.SeedBytes)
 	_, _ = rand.Read(seed)
@@ -83,14 +82,15 @@ func (x *exchange) disconnect() {
 	x.launch(false)
 }
 
-// work carries out a task and then, one by one, the tasks that its events start.
+// work carries out a task. Then it carries out, one by one, the tasks that it takes over; see launch.
 func (x *exchange) work(t *task) {
 	for t != nil {
 		t = x.advance(t, x.run(t), true)
 	}
 }
 
-// advance handles the last event of a task and returns the next task for this goroutine, if any. See launch.
+// advance handles the last event of a task. It returns the next task for this goroutine, or nil if there is none. See
+// launch.
 func (x *exchange) advance(t *task, event abi.Event, worker bool) *task {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -116,7 +116,7 @@ func (x *exchange) deliver(t *task, event abi.Event) bool {
 	return true
 }
 
-// handle runs the steps for an event and for the events that its actions produce immediately.
+// handle runs the step for an event, and then the steps for the events that the actions produce immediately.
 func (x *exchange) handle(event abi.Event) {
 	defer x.survive()
 	ok := x.step(event)
@@ -166,8 +166,8 @@ func (x *exchange) step(event abi.Event) bool {
 	return true
 }
 
-// launch runs the tasks that the step has started, each in a new goroutine. It may leave one task, which it returns,
-// to the calling goroutine. The goroutine of a connection takes only tasks that the response waits for.
+// launch runs the tasks that the step has started, each in a new goroutine. It may return one of them instead, which
+// the calling goroutine then runs. The goroutine of a connection runs only tasks that the response waits for.
 func (x *exchange) launch(worker bool) (mine *task) {
 	free := worker || !x.response.done && !x.tasks.any(abi.ActionFetch, abi.ActionFollow)
 	for _, t := range x.tasks.take() {
@@ -181,7 +181,7 @@ func (x *exchange) launch(worker bool) (mine *task) {
 			mine = t
 		}
 	}
-	if x.ended && !x.released { // only now, so Host.Wait also waits for the tasks just spawned
+	if x.ended && !x.released { // only now: Host.Wait must also wait for the new tasks
 		x.released = true
 		x.host.working.Done()
 	}
@@ -190,7 +190,6 @@ func (x *exchange) launch(worker bool) (mine *task) {
 
 func (x *exchange) spawn(t *task) { background(&x.host.working, x.host.Panicked, func() { x.work(t) }) }
 
-// isOpen reports whether a task is still open.
 func (x *exchange) isOpen(t *task) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()

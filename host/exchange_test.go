@@ -19,7 +19,6 @@ import (
 	"github.com/postern-ai/postern/store"
 )
 
-// objectsFunc implements Objects with one function for all objects.
 type objectsFunc func(name string) ([]byte, error)
 
 func (f objectsFunc) Call(_ context.Context, _ abi.Class, name, _ string, _ []byte) ([]byte, error) {
@@ -51,7 +50,7 @@ func TestUnawaitedCall(t *testing.T) {
 		}}, func(o *Options) {
 			o.Log = &log
 			o.Objects = objectsFunc(func(string) ([]byte, error) {
-				<-responded // the response must not wait for the call
+				<-responded
 				calls++
 				return nil, c.errs[calls-1]
 			})
@@ -68,7 +67,7 @@ func TestUnawaitedCall(t *testing.T) {
 	}
 }
 
-// TestStepPanics: a malformed message fails only its own step, even in the native core.
+// TestStepPanics: a malformed message fails only its own step, even if the core is compiled in.
 func TestStepPanics(t *testing.T) {
 	var log bytes.Buffer
 	e := &truncator{Engine: newNative(t)}
@@ -105,8 +104,8 @@ func (e *truncator) Step(message []byte) ([]byte, error) {
 	return e.Engine.Step(message)
 }
 
-// TestStorageTiers checks that a read skips tiers that the host does not have. If the host has none of the requested
-// tiers, the outcome is OutcomeUnsupported.
+// TestStorageTiers checks that a read skips the tiers that the host does not have. If the host has none of the
+// requested tiers, the outcome is OutcomeUnsupported.
 func TestStorageTiers(t *testing.T) {
 	const other = 4
 	for where, want := range map[uint64]uint64{
@@ -129,8 +128,8 @@ func TestStorageTiers(t *testing.T) {
 	}
 }
 
-// TestHot checks that the core sets the limits, and that the size of an entry is that of its key and value plus the
-// overhead. The Worker's memory.test.mjs does the same.
+// TestHot checks that the core sets the limits. It also checks that an entry's size is the size of its key and value
+// plus the overhead. The Worker's memory.test.mjs does the same.
 func TestHot(t *testing.T) {
 	clock := fixedClock(1_000_000)
 	present := func(h *memoryCache, keys string) (found string) {
@@ -168,7 +167,6 @@ func TestHot(t *testing.T) {
 	}
 }
 
-// wire is a raw connection to a host.
 type wire struct {
 	t *testing.T
 	net.Conn
@@ -234,8 +232,9 @@ func TestHead(t *testing.T) {
 	}
 }
 
-// TestResponseDuringUpload: a client that is still sending its body gets the response at once, and can reuse the
-// connection after sending the rest. The core either canceled the body read or never started it.
+// TestResponseDuringUpload: a client that is still sending its body gets the response at once. When it has sent the
+// rest, it can reuse the connection. In one case, the core canceled the body read. In the other, it never started the
+// read.
 func TestResponseDuringUpload(t *testing.T) {
 	const size = 1 << 20
 	read := abi.Action{Kind: abi.ActionReadBody, ID: 1, Buffer: 1, Limit: 4 << 20}
@@ -272,7 +271,6 @@ func TestResponseDuringUpload(t *testing.T) {
 	}
 }
 
-// TestDisconnectDuringUpload checks that the body read fails and the exchange ends.
 func TestDisconnectDuringUpload(t *testing.T) {
 	outcomes := make(chan uint64, 1)
 	h := newStubHost(t, &stub{step: func(in *abi.StepInput) abi.StepOutput {
@@ -296,8 +294,8 @@ func TestDisconnectDuringUpload(t *testing.T) {
 	h.Wait()
 }
 
-// TestCanceledReadKeepsBuffer: the late result of a canceled body read is not stored, because its buffer may have
-// been reused. The test's KV read completes after the body has been read.
+// TestCanceledReadKeepsBuffer: the late result of a canceled body read is not stored, because another action may
+// already use its buffer. The test's KV read completes after the body has been read.
 func TestCanceledReadKeepsBuffer(t *testing.T) {
 	body := &signalingReader{Reader: strings.NewReader("late"), read: make(chan struct{})}
 	h := newStubHost(t, &stub{step: func(in *abi.StepInput) abi.StepOutput {
@@ -382,7 +380,8 @@ func TestStreamedStatus(t *testing.T) {
 	}
 }
 
-// TestUnawaitedCallAfterFetch: a call without an ID in the last step, such as a settlement, runs although the exchange has ended.
+// TestUnawaitedCallAfterFetch: a call without an ID in the last step, such as a settlement, still runs when the
+// exchange has ended.
 func TestUnawaitedCallAfterFetch(t *testing.T) {
 	upstream := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer upstream.Close()
@@ -401,7 +400,8 @@ func TestUnawaitedCallAfterFetch(t *testing.T) {
 	}
 }
 
-// TestPausedFetch checks that a paused fetch delivers neither a chunk nor its end until it is resumed. Only its total timeout keeps running.
+// TestPausedFetch: until a paused fetch is resumed, it delivers neither a chunk nor its end, and no timeout runs
+// except the total timeout.
 func TestPausedFetch(t *testing.T) {
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		for range 3 {

@@ -10,7 +10,6 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// fetch starts an ActionFetch.
 func (x *exchange) fetch(a *abi.Action) {
 	if x.host.cut.Err() != nil {
 		x.answer(fault(a, abi.FaultClosing))
@@ -25,7 +24,7 @@ func (x *exchange) fetch(a *abi.Action) {
 	})
 }
 
-// send sends the request of a fetch and returns its last event.
+// send sends the request of a fetch. It returns the last event of the fetch.
 func (x *exchange) send(t *task, body []byte, w watched) abi.Event {
 	limits := &timeouts{cut: x.host.cut, cancel: t.cancel, end: after(t.TotalMs)}
 	limits.phase(t.HeadMs, abi.FaultHead)
@@ -58,8 +57,8 @@ func (x *exchange) send(t *task, body []byte, w watched) abi.Event {
 	return event
 }
 
-// firstChunkBytes is the size of a stream's first chunk. While chunks are full, they grow up to the action's limit.
-// They start small because most streams send little at a time, and an idle stream holds its buffer.
+// firstChunkBytes is the size of a stream's first chunk. When a chunk is full, the next one is larger, up to the
+// action's limit. The first is small because most streams send little at a time, and an idle stream holds its buffer.
 const firstChunkBytes = 2 << 10
 
 // pump passes a response to the core in chunks. The idle timeout does not run while the client is slow to read or the
@@ -91,7 +90,7 @@ func (x *exchange) pump(t *task, limits *timeouts, body io.Reader, head abi.Even
 	}
 }
 
-// awaitResume waits while a fetch is paused. It returns false if the fetch is canceled first.
+// awaitResume waits while a fetch is paused. It returns false if the fetch is canceled during that time.
 func (x *exchange) awaitResume(t *task) bool {
 	x.mu.Lock()
 	gate := t.gate
@@ -107,16 +106,15 @@ func (x *exchange) awaitResume(t *task) bool {
 	}
 }
 
-// Limits of the first allocation for a non-streaming response. A length that the provider announces saves further
-// allocations. It counts only up to the upper limit, because memory must not be reserved for bytes that are never
-// sent.
+// Limits of the first allocation for a non-streaming response. If the provider announces the length, that saves
+// further allocations. The upper limit keeps a provider from reserving memory for bytes that it never sends.
 const (
 	minBodyBytes = 4 << 10
 	maxBodyGuess = 64 << 10
 )
 
 func readAll(limits *timeouts, response *http.Response, a *abi.Action) ([]byte, uint64) {
-	// There is one extra byte, so the read that finds the end does not grow the slice.
+	// The extra byte lets the read that finds the end run without growing the slice.
 	data := make([]byte, 0, min(max(response.ContentLength+1, minBodyBytes), maxBodyGuess))
 	for {
 		data = slices.Grow(data, 1)

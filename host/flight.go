@@ -10,7 +10,7 @@ import (
 
 // flights holds the requests that exchanges of this host share, by name. core/abi/wire.schema defines how they work.
 type flights struct {
-	mu    sync.Mutex // also guards each flight; exchanges lock it while they hold their own mu
+	mu    sync.Mutex // also guards each flight; exchanges that hold their own mu may lock it
 	named map[string]*flight
 }
 
@@ -35,8 +35,8 @@ type seat struct {
 	read    int    // number of bytes that a follower has read
 }
 
-// join returns the value that memory holds under the key, if there is one. Otherwise, the exchange joins the flight
-// with the given name, and join returns its seat. An empty key is never found.
+// join returns the value that memory holds under the key. If there is none, the exchange joins the flight with the
+// given name, and join returns its seat. An empty key is never found.
 func (f *flights) join(h *memoryCache, key, name string) (value []byte, s *seat) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -13,7 +13,6 @@ import (
 	"github.com/postern-ai/postern/store"
 )
 
-// newFlights returns the flights of a host and its memory.
 func newFlights(t *testing.T) (*flights, *memoryCache) {
 	h := newStubHost(t, &stub{}, nil)
 	return h.isolate.flights, h.isolate.memory
@@ -130,7 +129,6 @@ func TestFlightOfFailedLeader(t *testing.T) {
 
 func actions(all ...abi.Action) abi.StepOutput { return abi.StepOutput{Actions: all} }
 
-// slowKV blocks each read until its context ends.
 type slowKV struct{ store.KV }
 
 func (slowKV) Read(ctx context.Context, _ string) ([]byte, bool, error) {

@@ -6,7 +6,6 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// statusWriter records the status that a handler sends. It is 0 until the response has started.
 type statusWriter struct {
 	http.ResponseWriter
 	status int
@@ -33,7 +32,7 @@ func (s *statusWriter) start() {
 	}
 }
 
-// forward passes the request to the control plane.
+// forward passes a request to the control plane.
 func (x *exchange) forward(a *abi.Action) {
 	if x.host.Control == nil {
 		x.answer(fault(a, abi.FaultConnect))

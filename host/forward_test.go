@@ -12,8 +12,8 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// TestForward: the control plane gets the request as the client sent it, except that the core's headers and the
-// address header replace the client's headers of the same names.
+// TestForward: the control plane gets the request as the client sent it, with two exceptions. The core's headers and
+// the address header replace the client's headers of the same names.
 func TestForward(t *testing.T) {
 	engine := &stub{step: func(in *abi.StepInput) abi.StepOutput {
 		if in.Event.Kind != abi.EventRequest {
@@ -48,7 +48,6 @@ func TestForward(t *testing.T) {
 	}
 }
 
-// forwardAll is a core step that forwards every request.
 func forwardAll(in *abi.StepInput) abi.StepOutput {
 	if in.Event.Kind != abi.EventRequest {
 		return abi.StepOutput{}

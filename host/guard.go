@@ -8,7 +8,7 @@ import (
 // errPanicked hides the panic value, which might contain secrets or request data.
 var errPanicked = errors.New("host: panic")
 
-// panicked reports a recovered panic together with the stack of the calling goroutine, which does not contain values.
+// panicked reports a recovered panic with the stack of the calling goroutine. The stack contains no values.
 func panicked(report func(code string, stack []byte), code string) {
 	if report != nil {
 		report(code, debug.Stack())

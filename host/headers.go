@@ -18,7 +18,7 @@ func pick(picked []abi.Header, header http.Header, names []fieldName) []abi.Head
 	return picked
 }
 
-// fieldName is the name of a header field in the spelling of the core and in that of http.Header.
+// fieldName is the name of a header field, once in the spelling of the core and once in the spelling of http.Header.
 type fieldName struct{ lower, canonical string }
 
 func fieldNames(lower []string) []fieldName {

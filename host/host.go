@@ -17,8 +17,8 @@ import (
 type Options struct {
 	Engine Engine
 	Clock  store.Clock
-	// MachineClock says that Clock is the machine's clock, which somebody may set while exchanges are in progress.
-	// The host then adds the elapsed time to each exchange's start. Otherwise, setting the clock forward would end
+	// MachineClock says that Clock is the machine's clock, which somebody may set at any time. The host then reads it
+	// only at the start of an exchange and adds the elapsed time. Otherwise, a clock that is set forward would end
 	// requests that wait for a provider.
 	MachineClock bool
 	KV           store.KV
@@ -32,9 +32,9 @@ type Options struct {
 	Panicked func(code string, stack []byte)
 	// Observer is notified of exchanges. Optional.
 	Observer Observer
-	// Persistence is how long a call for which the core gets no event, such as a settlement, is repeated while its
-	// object is unavailable or overloaded. Nothing else would repeat it. If it is 0, there is only the one retry that
-	// every call gets.
+	// Persistence is how long the host retries a call for which the core gets no event, such as a settlement, while
+	// its object is unavailable or overloaded. Nothing else retries such a call. If Persistence is 0, there is only
+	// the one retry that every call gets.
 	Persistence time.Duration
 	// TrustedProxies are the networks of the proxies whose X-Forwarded-For is trusted.
 	TrustedProxies []netip.Prefix
@@ -83,11 +83,10 @@ func New(o Options) (*Host, error) {
 func (h *Host) Wait() { h.working.Wait() }
 
 // Cut makes exchanges end soon, before the process ends. Requests to providers that are in progress end with
-// abi.FaultCut, new ones end with abi.FaultClosing, and waits end at once. The core then ends its responses and
-// settles.
+// abi.FaultCut. New ones end with abi.FaultClosing. Waits end at once. The core then ends its responses and settles.
 func (h *Host) Cut() { h.endCut() }
 
-// Evict clears the memory that exchanges share, so the next one starts as if in a new isolate.
+// Evict clears the memory that exchanges share. The next exchange then starts as in a new isolate.
 func (h *Host) Evict() {
 	h.isolate.clear()
 }
@@ -103,7 +102,7 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.body.drain()
 }
 
-// Shared returns the blob that all exchanges share. It must not be changed. Packages in the core can decode it.
+// Shared returns the blob that all exchanges share. It must not be changed. Packages of the core can decode it.
 func (h *Host) Shared() []byte { return h.isolate.content() }
 
 // Followers returns the number of exchanges that wait for another exchange's response.

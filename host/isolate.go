@@ -11,9 +11,8 @@ import (
 const swapTries = 4
 
 // isolate is the state that a host keeps between requests, like an isolate of the Worker. It may be lost at any time.
-// Steps read and write the core's shared blob and the pinned entries. A step replaces them by compare-and-swap. If
-// another step has changed the content in the meantime, the step runs again on the new content, which is safe because
-// steps are pure.
+// It contains the core's shared blob and the pinned entries. A step replaces them by compare-and-swap. If another
+// step has changed them in the meantime, the step runs again on the new content. This is safe because steps are pure.
 type isolate struct {
 	memory  *memoryCache
 	flights *flights
@@ -32,7 +31,8 @@ func newIsolate(clock store.Clock, bounds *abi.Configured, limit uint64) *isolat
 	}
 }
 
-// step runs one step of the core on the blob and on the pinned entry for a key. An empty key means no entry.
+// step runs one step of the core on the blob and on the entry that is pinned under a key. An empty key means no
+// entry.
 func (i *isolate) step(in *abi.StepInput, key string, run func(*abi.StepInput) (abi.StepOutput, error)) (abi.StepOutput, error) {
 	for range swapTries {
 		i.mu.Lock()
@@ -62,7 +62,7 @@ func (i *isolate) step(in *abi.StepInput, key string, run func(*abi.StepInput) (
 	return out, err
 }
 
-// read sets a step's input and returns the versions of the blob and the entry. The caller holds mu.
+// read sets a step's input. It returns the versions of the blob and of the entry. The caller holds mu.
 func (i *isolate) read(in *abi.StepInput, key string) (version, entry uint64) {
 	e := i.pinned.entries[key]
 	in.Shared, in.Pinned = i.shared, e.value

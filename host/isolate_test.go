@@ -8,13 +8,13 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// TestIsolateKeepsConcurrentUpdates: each exchange adds one byte to the blob, and all of them read it before any of
-// them changes it. No update is lost.
+// TestIsolateKeepsConcurrentUpdates: each exchange adds one byte to the blob. All exchanges read the blob before any
+// of them changes it. No update is lost.
 func TestIsolateKeepsConcurrentUpdates(t *testing.T) {
 	const exchanges = 50
 	var barrier sync.WaitGroup
 	barrier.Add(exchanges)
-	var reached sync.Map // exchanges that have reached the barrier, by seed
+	var reached sync.Map // seeds of the exchanges that have reached the barrier
 	engine := &stub{step: func(in *abi.StepInput) abi.StepOutput {
 		if _, again := reached.LoadOrStore(string(in.Event.Data), true); !again {
 			barrier.Done()

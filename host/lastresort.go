@@ -13,7 +13,7 @@ func (x *exchange) lastResort() {
 	x.response.respond(x.host.lastAnswer(x.id))
 }
 
-// lastAnswer returns the error response for a failed step, which the core prepared when it was configured.
+// lastAnswer returns the error response for a failed step. The core prepared it when it was configured.
 func (h *Host) lastAnswer(id string) (status uint64, headers []abi.Header, body []byte) {
 	c := &h.configured
 	body = append(append(append(body, c.LastResortBody[0]...), id...), c.LastResortBody[1]...)

@@ -11,7 +11,8 @@ func (h *Host) log(line []byte) {
 	_, _ = h.Log.Write(append(line, '\n'))
 }
 
-// logFailure logs a failure of this host as a code. It omits error texts, because they can contain URLs or secrets.
+// logFailure logs a failure of this host as a code. It does not log error texts, because they can contain URLs or
+// secrets.
 func (h *Host) logFailure(code, requestID string) {
 	if h.Observer != nil {
 		h.Observer.Failed(code)

@@ -8,8 +8,8 @@ import (
 	"github.com/postern-ai/postern/store"
 )
 
-// memoryCache is the memory cache that the core reads and writes through actions: an LRU cache with a maximum size in
-// bytes and with expiry.
+// memoryCache is the memory cache that the core reads and writes through actions. It is an LRU cache with a maximum
+// size in bytes, and its entries expire.
 type memoryCache struct {
 	mu      sync.Mutex
 	clock   store.Clock
@@ -38,7 +38,7 @@ func (m *memoryCache) read(key string) ([]byte, bool) {
 		return nil, false
 	}
 	entry := element.Value.(*memoryEntry)
-	// A clock that has jumped back must not extend the life of an entry.
+	// If the clock has jumped back, that must not extend the life of an entry.
 	if now := m.clock.Now(); now >= entry.expiresMs || now < entry.storedMs {
 		m.remove(element)
 		return nil, false

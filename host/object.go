@@ -90,8 +90,8 @@ type counted struct {
 	stats  *Stats
 	now    uint64
 	outbox bool   // the outbox has rows
-	alarm  uint64 // the alarm that Commit has set, if it is earlier than the current one; 0: none
-	failed bool   // the store has failed, not the command
+	alarm  uint64 // earlier alarm that Commit has set; 0: none
+	failed bool   // the store failed; the command did not
 }
 
 func (c *counted) Read(g abi.Range) ([]abi.Row, error) {
@@ -136,7 +136,7 @@ func (o *StoredObjects) Call(ctx context.Context, class abi.Class, name, _ strin
 	return out.Reply, nil
 }
 
-// run runs one command in one transaction.
+// run runs a command in its own transaction.
 func (o *StoredObjects) run(ctx context.Context, id store.Object, command []byte) (out abi.ObjectOutput, err error) {
 	var alarm uint64
 	err = o.Store.Run(ctx, id, func(rows store.Rows, now uint64) (err error) {

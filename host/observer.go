@@ -38,7 +38,7 @@ type ObservedAttempt interface {
 	// Head is called when the response head arrives.
 	Head(status int)
 	// End is called when the response or stream has ended. fault is the abi fault, or 0 if the response is complete.
-	// canceled means that the exchange canceled the fetch, which caused the fault.
+	// If canceled is true, the fault arose because the exchange canceled the fetch.
 	End(fault uint64, canceled bool)
 }
 
@@ -51,7 +51,6 @@ func (w watched) head(status int) {
 	}
 }
 
-// end passes on the last event of a fetch.
 func (w watched) end(canceled bool, event abi.Event) {
 	if w.ObservedAttempt == nil {
 		return

@@ -86,8 +86,8 @@ func TestOddRequests(t *testing.T) {
 	}
 }
 
-// TestRequestFields: the core gets the path and the query as sent, repeated header fields joined, bytes that are not
-// UTF-8 replaced, and the peer's address. workerd.test.mjs tests the Worker.
+// TestRequestFields: the core gets the path and the query as they were sent, and the peer's address. Repeated header
+// fields are joined. Bytes that are not UTF-8 are replaced. workerd.test.mjs tests the Worker.
 func TestRequestFields(t *testing.T) {
 	native := newNative(t)
 	var fields []abi.Header
@@ -125,7 +125,6 @@ func TestRequestFields(t *testing.T) {
 	}
 }
 
-// requestInspector calls inspect on each request before the core gets it.
 type requestInspector struct {
 	Engine
 	inspect func(*abi.StepInput)

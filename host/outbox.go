@@ -30,9 +30,9 @@ func (o *StoredObjects) deliver(ctx context.Context, id store.Object) error {
 	}
 }
 
-// next returns the oldest delivery to an object. Deliveries to KV that come before it are made here, each in the
-// transaction that removes its row. Another replica that delivers the same outbox therefore cannot overwrite a newer
-// value with an older one.
+// next returns the oldest delivery to an object. If deliveries to KV come before it, next makes them here. Each is
+// made in the transaction that removes its row. Another replica that delivers the same outbox can therefore not
+// overwrite a newer value with an older one.
 func (o *StoredObjects) next(ctx context.Context, id store.Object) (key string, d abi.Delivery, err error) {
 	for {
 		err = o.Store.Run(ctx, id, func(rows store.Rows, _ uint64) (err error) {
@@ -48,7 +48,6 @@ func (o *StoredObjects) next(ctx context.Context, id store.Object) (key string, 
 	}
 }
 
-// remove deletes the row of a delivery that has been sent.
 func (o *StoredObjects) remove(ctx context.Context, id store.Object, key string) error {
 	return o.Store.Run(ctx, id, func(rows store.Rows, _ uint64) error {
 		return rows.Commit(nil, []string{key}, 0)

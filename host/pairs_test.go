@@ -12,8 +12,9 @@ import (
 
 const workerSources = "../worker/gateway/src"
 
-// TestPairs checks that README.md describes every source file: either as a file that both hosts have under the same
-// name, or with the reason why only one host has it. It also checks that the declarations that README.md names exist.
+// TestPairs checks that README.md describes every source file. Either both hosts have a file with this name, or
+// README.md gives the reason why only one host has it. The test also checks that the declarations that README.md
+// names exist.
 func TestPairs(t *testing.T) {
 	text, err := os.ReadFile("README.md")
 	if err != nil {
@@ -49,8 +50,8 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// tableRows returns the cells of table rows whose first cell is in backquotes. Backquotes around a complete cell are
-// removed.
+// tableRows returns the cells of the table rows whose first cell is in backquotes. If backquotes enclose a whole
+// cell, they are removed.
 func tableRows(text string) (rows [][]string) {
 	for line := range strings.Lines(text) {
 		if !strings.HasPrefix(line, "| `") {

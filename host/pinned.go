@@ -14,7 +14,7 @@ type pinned struct {
 // pinnedEntry is an entry of the pinned memory; see abi.ActionPin.
 type pinnedEntry struct {
 	value     []byte
-	version   uint64 // number of the entry's last change; no other change has it
+	version   uint64 // number of the entry's last change; unique among all changes
 	expiresMs uint64
 }
 

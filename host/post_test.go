@@ -18,8 +18,8 @@ import (
 	"github.com/postern-ai/postern/store/memory"
 )
 
-// poster runs objects whose command "post" writes a row and sends posts. The command "look" returns the row. An alarm
-// sends the posts as well.
+// poster runs objects with two commands. "post" writes a row and sends posts. "look" returns the row. An alarm sends
+// the posts as well.
 type poster struct {
 	*StoredObjects
 	mu       sync.Mutex
@@ -153,7 +153,7 @@ func TestConcurrentPosts(t *testing.T) {
 			close(full)
 		}
 		<-full
-		time.Sleep(20 * time.Millisecond) // time for one more to arrive
+		time.Sleep(20 * time.Millisecond) // time in which one more could arrive
 	})
 	var posts []abi.Post
 	for n := range abi.PostsAtOnce + 4 {
@@ -168,7 +168,7 @@ func TestConcurrentPosts(t *testing.T) {
 	}
 }
 
-// TestPostedIsCommand checks that the output of a Posted command is committed and its posts are sent.
+// TestPostedIsCommand checks that the output of a Posted command is committed and that its posts are sent.
 func TestPostedIsCommand(t *testing.T) {
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusBadGateway) })
 	p := newPoster(abi.Post{ID: "1", URL: url})
@@ -191,7 +191,7 @@ func TestPostedIsCommand(t *testing.T) {
 	}
 }
 
-// TestPostedTraps: if a Posted command traps, the post is not sent again and committed rows are kept.
+// TestPostedTraps: if a Posted command traps, the post is not sent again. Rows that were committed before are kept.
 func TestPostedTraps(t *testing.T) {
 	var hits atomic.Int64
 	url := serve(t, func(http.ResponseWriter, *http.Request) { hits.Add(1) })

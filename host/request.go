@@ -9,7 +9,6 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// sentPath returns the path as it was sent. URL.Path is decoded, and re-encoding it might change it.
 func sentPath(r *http.Request) string {
 	path, _, _ := strings.Cut(r.RequestURI, "?")
 	if !strings.HasPrefix(path, "/") { // absolute form, or a request made without a server

@@ -50,7 +50,7 @@ func (x *exchange) readKV(t *task) abi.Event {
 	return event
 }
 
-// limited returns the context for a read. It ends after the action's time limit.
+// limited returns the context for a read. The context ends after the action's time limit.
 func limited(t *task) (context.Context, context.CancelFunc) {
 	if t.Limit == 0 {
 		return t.ctx, func() {}
@@ -62,7 +62,7 @@ func (x *exchange) write(a *abi.Action) {
 	h := x.host
 	body := x.buffers.body(a.Body)
 	if a.Where&abi.WhereMemory != 0 {
-		h.isolate.memory.write(a.Key, bytes.Clone(body), a.KeepMs) // a copy takes no more memory than the cache counts
+		h.isolate.memory.write(a.Key, bytes.Clone(body), a.KeepMs) // a copy uses no more memory than the cache counts for it
 	}
 	if a.Where&abi.WhereKV != 0 {
 		h.Stats.KVWrites.Add(1)

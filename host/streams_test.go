@@ -83,7 +83,7 @@ data: {"type":"response.completed","response":{"status":"completed","output":[],
 		"event", "metadata", []byte(`{"usage":{"inputTokens":4,"outputTokens":2}}`)))},
 }
 
-// surfaces are the streaming endpoints. Each has the beginning of a request body up to the model name.
+// surfaces are the streaming endpoints. Each has the start of a request body, up to the model name.
 var surfaces = []struct{ path, body string }{
 	{"/v1/chat/completions", `{"stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"x"}],"model":"`},
 	{"/v1/messages", `{"stream":true,"max_tokens":2000,"messages":[{"role":"user","content":"x"}],"model":"`},
@@ -118,7 +118,7 @@ func TestStreamsDifferential(t *testing.T) {
 				if status := exchangeStream(w, target, surface, chunks...); status != 200 || w.traps > 0 {
 					t.Errorf("%s by %s in %d chunks: status %d, %d traps", targets[target].model, surfaces[surface].path, len(chunks), status, w.traps)
 				}
-				// The same request again is a cache hit and is replayed as a stream.
+				// If the same request is sent again, it is a cache hit, and the response is replayed as a stream.
 				if status := exchangeStream(w, target, surface, []byte("data: not called\n\n")); status != 200 || w.traps > 0 {
 					t.Errorf("%s by %s again: status %d, %d traps", targets[target].model, surfaces[surface].path, status, w.traps)
 				}

@@ -9,8 +9,8 @@ import (
 	"github.com/postern-ai/postern/store/memory"
 )
 
-// stub is an engine with step and apply functions from a test. It is for actions that the core rarely or never
-// returns.
+// stub is an engine whose functions step and apply come from a test. It produces actions that the core rarely or
+// never returns.
 type stub struct {
 	step  func(*abi.StepInput) abi.StepOutput
 	apply func(*abi.ObjectInput) (abi.ObjectOutput, error)
@@ -65,7 +65,8 @@ func newStubHost(t testing.TB, engine Engine, change func(*Options)) *Host {
 	return h
 }
 
-// restless shortens the five seconds that keepers sleep between reports, because Wait waits for them.
+// restless shortens the five seconds that keepers sleep between reports. Otherwise, Wait would wait that long for
+// them.
 type restless struct{ Engine }
 
 func (e restless) Step(message []byte) ([]byte, error) {
@@ -84,7 +85,6 @@ func (e restless) Step(message []byte) ([]byte, error) {
 	return w.Buf, nil
 }
 
-// stubConfigured is the configuration reply of stubs.
 var stubConfigured = abi.Configured{
 	Version: abi.Version, LastResortStatus: 500, LastResortHeaders: []abi.Header{{Name: "content-type", Value: "application/json"}},
 	LastResortBody: [2][]byte{[]byte(`{"requestId":"`), []byte(`"}`)}, MemoryBytes: 3000, MemoryEntryBytes: 1000, MemoryOverheadBytes: 100,
@@ -93,7 +93,6 @@ var stubConfigured = abi.Configured{
 // lastResortBody matches the body of a stub's last-resort response.
 var lastResortBody = regexp.MustCompile(`^\{"requestId":"req_[0-9a-f]{32}"\}$`)
 
-// respond returns an ActionRespond with a text body.
 func respond(status uint64, body string) abi.Action {
 	return abi.Action{Kind: abi.ActionRespond, Code: status, Body: []abi.Part{{Data: []byte(body)}}}
 }

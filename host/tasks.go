@@ -20,12 +20,12 @@ type task struct {
 
 // tasks are the actions in progress of one exchange, which guards them with its mu.
 type tasks struct {
-	open    []*task // have yet to produce their last event
+	open    []*task // tasks whose last event has not arrived yet
 	pending []*task // started by the current step but not running yet
 }
 
-// start turns an action into a task, which exchange.launch runs after the step. A task without an ID delivers no
-// event and cannot be canceled.
+// start turns an action into a task. exchange.launch runs it after the step. A task without an ID delivers no event
+// and cannot be canceled.
 func (ts *tasks) start(ctx context.Context, a *abi.Action, run func(*task) abi.Event) {
 	t := &task{Action: a, ctx: context.Background(), run: run}
 	if a.ID != 0 {
@@ -66,14 +66,12 @@ func (ts *tasks) close(t *task) bool {
 	return true
 }
 
-// cancel closes the task with the given ID if it is open.
 func (ts *tasks) cancel(id uint64) {
 	if t := ts.find(id); t != nil {
 		ts.close(t)
 	}
 }
 
-// pause pauses a fetch until it is resumed.
 func (ts *tasks) pause(id uint64) {
 	if t := ts.find(id); t != nil {
 		t.gate = make(chan struct{})

@@ -22,8 +22,8 @@ type timeouts struct {
 	expired  uint64    // fault of the timeout that has passed; 0: none
 }
 
-// phase begins a phase with a timeout. 0 ms means no timeout. A timer that fires too early for the new phase
-// reschedules itself, so a stream does not have to reset the timer with every chunk.
+// phase begins a phase with a timeout in milliseconds. 0 means no timeout. If the timer fires too early for the new
+// phase, it is set again. A stream therefore does not have to reset the timer with every chunk.
 func (t *timeouts) phase(ms, fault uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -85,7 +85,8 @@ func (t *timeouts) stop() {
 	}
 }
 
-// reason returns the fault of the timeout that has passed, or FaultCut after Host.Cut, or otherwise the given fault.
+// reason returns the fault of the timeout that has passed. If none has passed, it returns FaultCut after Host.Cut and
+// otherwise the given fault.
 func (t *timeouts) reason(otherwise uint64) uint64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -18,12 +18,12 @@ const (
 
 // NewTransport returns a transport for requests to providers. It pools connections, speaks HTTP/2 where the provider
 // offers it, and honors HTTP_PROXY, HTTPS_PROXY and NO_PROXY. It does not request compression, so the body arrives
-// exactly as the provider sent it. The core sets the timeouts of a request. The ones here only limit a connection
-// attempt.
+// exactly as the provider sent it. The timeouts here limit only a connection attempt. The core sets the timeouts of a
+// request.
 //
-// net/http resends a POST only if no part of the request has been written, or if an HTTP/2 server has declared that
-// it did not process the request. A provider therefore gets each request at most once, as long as the request has no
-// Idempotency-Key header; see http.Transport.
+// net/http resends a POST in two cases only: no part of the request has been written, or an HTTP/2 server has
+// declared that it did not process the request. A provider therefore gets each request at most once. This holds only
+// without an Idempotency-Key header; see http.Transport.
 func NewTransport() *http.Transport {
 	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}
 	return &http.Transport{
@@ -35,7 +35,7 @@ func NewTransport() *http.Transport {
 		IdleConnTimeout:        idleConnTimeout,
 		MaxResponseHeaderBytes: maxHeaderBytes,
 		DisableCompression:     true,
-		// A connection that a firewall has dropped must not fail one request after another.
+		// If a firewall has dropped a connection, that must not fail one request after another.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: keepAlive, PingTimeout: keepAlive},
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// errSealed hides the cause, because the core gets the same outcome for every failure.
+// errSealed hides the cause, because the core gets the same outcome after every failure.
 var errSealed = errors.New("host: cannot decrypt")
 
 // unsealed carries out an ActionUnseal and returns its event.

@@ -11,7 +11,7 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// The values are the same as in worker/gateway/test/exchange.test.mjs. The ciphertext was made with OpenSSL.
+// These values are also in worker/gateway/test/exchange.test.mjs. The ciphertext was made with OpenSSL.
 const (
 	sealedKey   = "/v/pkoZlcxxtao+UZzCDCP7/6ZKGZXMcbWqPlGcwgwg="
 	sealedAAD   = "project/proj_é/openai"

@@ -27,7 +27,6 @@ type Wasm struct {
 // compiled is shared by all engines in the process, so a module is compiled only once.
 var compiled = wazero.NewCompilationCache()
 
-// instance is an instantiated module with its exports.
 type instance struct {
 	module                     api.Module
 	reserve, step, reads, appl api.Function
@@ -164,7 +163,7 @@ func (w *Wasm) MemorySize() uint32 {
 	return size
 }
 
-// ArmPanic makes the next step trap, for tests. It keeps only one idle instance, the armed one. It requires the build
+// ArmPanic makes the next step trap, for tests. The armed instance is then the only idle one. It requires the build
 // with the panic switch (build.sh panic).
 func (w *Wasm) ArmPanic() error {
 	ctx := context.Background()

@@ -18,7 +18,7 @@ import (
 	"github.com/postern-ai/postern/core/keys"
 )
 
-// corpus returns every message of a set of exchanges and commands, recorded from the native core.
+// corpus returns every message of some exchanges and commands. The messages were recorded from the native core.
 func corpus(t *testing.T) []message {
 	r := &recorder{Engine: newNative(t)}
 	w := newWorld(r)
@@ -58,8 +58,8 @@ type inspector struct {
 	from     uint32 // start of the configuration
 }
 
-// newInspector takes a configured instance and bare, an instance of the same module before configuration. The memory
-// between their marks is the configuration.
+// newInspector takes a configured instance, and another instance of the same module that is not configured (bare).
+// The memory between their marks is the configuration.
 func newInspector(t *testing.T, i, bare *instance) *inspector {
 	x := &inspector{t: t, i: i, mark: reserve(t, i, 0), from: reserve(t, bare, 0)}
 	x.sentinel = bytes.Clone(x.memory(x.from, x.mark))
@@ -86,8 +86,8 @@ func (x *inspector) memory(from, to uint32) []byte {
 	return data
 }
 
-// call runs a message. reserve must return the mark, and the memory above it must be zero. The call must not change
-// its input or the configuration.
+// call runs a message. reserve must return the mark, and all memory above the mark must be zero. The call must not
+// change its input or the configuration.
 func (x *inspector) call(m message) []byte {
 	at := reserve(x.t, x.i, len(m.data))
 	if at != x.mark && len(m.data) > 0 {
@@ -152,7 +152,7 @@ func TestArenaReset(t *testing.T) {
 	t.Logf("%d messages twice, %d bytes of configuration, %d of memory", len(messages), len(x.sentinel), i.module.Memory().Size())
 }
 
-// largeBodies returns bodies of about size bytes by name. They have the shapes that take the most memory.
+// largeBodies returns bodies of about size bytes by name. Their shapes are the ones that take the most memory.
 func largeBodies(size int) map[string]string {
 	repeat := func(unit string) string { return strings.Repeat(unit, size/len(unit)) }
 	members := func(form string) string {
@@ -189,7 +189,7 @@ func longKeys(size int) string {
 	return strings.Join(keys, ",")
 }
 
-// single is an engine with one instance that is never replaced. peak is its peak memory size in bytes.
+// single is an engine with one instance that it never replaces. peak is the instance's peak memory size in bytes.
 type single struct {
 	*Wasm
 	i    *instance
@@ -215,8 +215,8 @@ func (s *single) Step(data []byte) ([]byte, error)  { return s.run(s.i.step, dat
 func (s *single) Reads(data []byte) ([]byte, error) { return s.run(s.i.reads, data) }
 func (s *single) Apply(data []byte) ([]byte, error) { return s.run(s.i.appl, data) }
 
-// TestLargeBodyMemory: a body of 1 MB grows the memory to at most 16 MiB. A body near the default size limit grows it to
-// at most 64 MiB, half of an isolate's memory. Each is processed within 10 s.
+// TestLargeBodyMemory: a body of 1 MB grows the memory to at most 16 MiB. A body near the default size limit grows it
+// to at most 64 MiB, which is half of an isolate's memory. Each is processed within 10 s.
 func TestLargeBodyMemory(t *testing.T) {
 	for size, ceiling := range map[int]uint32{1_000_000: 16 << 20, 3_900_000: 64 << 20} {
 		for name, body := range largeBodies(size) {

@@ -2,8 +2,8 @@ package host
 
 import "sync"
 
-// working counts work in progress. A sync.WaitGroup does not allow new work to begin while Wait returns, but that
-// happens here whenever a request arrives.
+// working counts work in progress. It is not a sync.WaitGroup, because there, no new work may begin while Wait
+// returns. Here, new work begins whenever a request arrives.
 type working struct {
 	mu   sync.Mutex
 	n    int

@@ -10,25 +10,24 @@ import (
 
 const (
 	alarmWorkers = 8
-	// alarmPoll is the longest sleep. It is limited because another replica may have set an earlier alarm or somebody
-	// may have changed a clock.
+	// alarmPoll is the longest sleep. Another replica may have set an earlier alarm, or somebody may have changed a
+	// clock.
 	alarmPoll = time.Second
-	// alarmLate is the pause while an alarm is due but this server is already doing all it can.
+	// alarmLate is the pause while an alarm is due but all workers are busy.
 	alarmLate = 20 * time.Millisecond
 )
 
-// alarms fires the alarms of the objects when they are due.
 type alarms struct {
 	server  *Server
 	workers chan struct{} // one token for each running worker
 	changed chan struct{} // signals that the next alarm may be earlier, or that a worker has ended
 	mu      sync.Mutex
 	nextMs  uint64    // the alarm until which run sleeps; 0: none
-	blocked time.Time // the store has failed; wait until this time
+	blocked time.Time // pause until this time, because the store has failed
 	backoff backoff
-	failing bool // the last alarm could not be fired although the store is readable; the disk may be full
+	failing bool // the last alarm could not be fired; the disk may be full
 
-	logged   time.Time // time of the last message about a failure
+	logged   time.Time // when a failure was last logged
 	unlogged int       // failures since then
 }
 
@@ -36,8 +35,7 @@ func newAlarms(s *Server) *alarms {
 	return &alarms{server: s, workers: make(chan struct{}, alarmWorkers), changed: make(chan struct{}, 1)}
 }
 
-// notify wakes run if an alarm is earlier than the one until which run sleeps. It implements
-// host.StoredObjects.Alarm.
+// notify wakes run if an alarm is earlier than the end of run's sleep. It implements host.StoredObjects.Alarm.
 func (a *alarms) notify(atMs uint64) {
 	a.mu.Lock()
 	earlier := a.nextMs == 0 || atMs < a.nextMs
@@ -113,7 +111,6 @@ func (a *alarms) note(nextMs uint64, err error) {
 	}
 }
 
-// tried records whether an alarm could be fired. The backoff grows until an alarm succeeds.
 func (a *alarms) tried(err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -140,7 +137,7 @@ func (a *alarms) start(ctx context.Context, working *sync.WaitGroup) {
 	})
 }
 
-// rarely returns an error to log at most once a second, because workers may fail many times a second. Otherwise, it
+// rarely returns an error to log, but at most once a second: workers may fail many times a second. Otherwise, it
 // returns nil.
 func (a *alarms) rarely(err error) error {
 	if err == nil {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// While the disk is full, alarms can be read but not fired. The pauses still grow, and end once an alarm has been
-// fired.
+// While the disk is full, alarms can be read but not fired. The pauses must still grow. They end once an alarm has
+// been fired.
 func TestAlarmsBackOff(t *testing.T) {
 	a := newAlarms(&Server{})
 	for range 20 {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// clock is the machine's clock plus the milliseconds in the file that TEST_CLOCK names. Crash tests step it while the
-// server runs. Only binaries built with the tag testclock contain it.
+// clock is the machine's clock plus an offset. The offset in milliseconds is in the file that TEST_CLOCK names. Crash
+// tests change it while the server runs. Only binaries built with the tag testclock contain this clock.
 type clock struct{}
 
 func (clock) Now() uint64 {

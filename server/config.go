@@ -17,15 +17,15 @@ import (
 
 // Config configures a server. Package settings reads it from flags, variables and a file.
 type Config struct {
-	// Env contains the deployment's variables. They have the same names and meanings as on the Workers: those of
-	// core/config (POSTERN_CATALOG, POSTERN_MASTER_KEYS, OPENAI_API_KEY, …) and of the control plane.
+	// Env contains the deployment's variables, with the same names and meanings as on the Workers. They are the
+	// variables of core/config (POSTERN_CATALOG, POSTERN_MASTER_KEYS, OPENAI_API_KEY, …) and of the control plane.
 	Env map[string]string
-	// Data is the directory with the SQLite database and the generated secrets of the first start.
+	// Data is the directory of the SQLite database and of the secrets that the first start generates.
 	Data string
 	// Database is the URL of a PostgreSQL database. If it is empty, the server uses SQLite in Data.
 	Database string
-	// Durability says when a change counts as durable in SQLite: "full" (default) survives a power failure, "process"
-	// only a crash of the process.
+	// Durability says when a change counts as durable in SQLite. With "full" (default), it survives a power failure.
+	// With "process", it survives only a crash of the process.
 	Durability string
 	// Engine runs the core: "native" (default) or "wasm".
 	Engine string
@@ -44,16 +44,16 @@ type Config struct {
 	MaxConnections int
 	// Exports is a directory for daily usage files. If it is empty, none are written.
 	Exports string
-	// DrainDelay is the time between the start of a shutdown, when Ready fails, and the end of accepting connections.
-	// It gives load balancers time to notice. DrainDelayIfProbed means 5 s if OpsListen has received a readiness
-	// probe, and otherwise 0.
+	// DrainDelay is how long the server still accepts connections after a shutdown has begun and Ready fails. In this
+	// time, load balancers notice. DrainDelayIfProbed means 5 s if OpsListen has received a readiness probe, and
+	// otherwise 0.
 	DrainDelay time.Duration
 	// Log receives the server's own messages and the gateway's log lines. The default is slog.Default().
 	Log *slog.Logger
 	// Out receives the text for the person who starts the server: the addresses and, on the first start, the keys of
 	// a demo project. If it is nil, there is no text and no demo project.
 	Out io.Writer
-	// Ops returns the handler of OpsListen. New calls it once; ready is Server.Ready. Optional; the default handler
+	// Ops returns the handler of OpsListen. New calls Ops once; ready is Server.Ready. Optional; the default handler
 	// serves only /livez and /readyz.
 	Ops func(ready func(context.Context) error) http.Handler
 	// Observer is notified of requests; optional. See package telemetry.

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// ask sends a request to the admin API and returns the status and the body. host, if set, replaces the host of the
-// address.
+// ask sends a request to the admin API and returns the status and the body. If host is set, it replaces the host of
+// the address.
 func (r *running) ask(method, path, host, body string, header ...string) (int, string) {
 	r.t.Helper()
 	request, _ := http.NewRequest(method, r.url+path, strings.NewReader(body))
@@ -26,8 +26,8 @@ func (r *running) ask(method, path, host, body string, header ...string) (int, s
 	return response.StatusCode, string(text)
 }
 
-// TestPrivateWebhookRemedy checks that the error about a private webhook names the server, because the variable is
-// set there.
+// TestPrivateWebhookRemedy checks that the error about a private webhook names the server, because that is where the
+// variable is set.
 func TestPrivateWebhookRemedy(t *testing.T) {
 	r := start(t, testConfig(nil), nil)
 	status, body := r.ask("PATCH", "/api/admin/projects/"+r.project, "", `{"alerts":{"url":"https://10.0.0.1/hook"}}`, "Authorization", "Bearer "+testToken)
@@ -36,8 +36,8 @@ func TestPrivateWebhookRemedy(t *testing.T) {
 	}
 }
 
-// TestSessionsNeedTheServersHost checks that a page can sign in at the listener's address and at POSTERN_PUBLIC_URL,
-// but not under another name that leads to the server.
+// TestSessionsNeedTheServersHost checks that a page can sign in at the listener's address and at POSTERN_PUBLIC_URL.
+// Under any other name that leads to the server, it cannot.
 func TestSessionsNeedTheServersHost(t *testing.T) {
 	c := testConfig(nil)
 	c.PublicURL = "https://gate.example"

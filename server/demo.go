@@ -35,13 +35,12 @@ func (s *Server) makeDemo(ctx context.Context) (*demo, error) {
 	return d, err
 }
 
-// adminClient calls the admin API in this process.
 type adminClient struct {
 	ctx        context.Context
 	deployment *deployment
 }
 
-// adminReply has the fields of the admin API's replies that are used here.
+// adminReply has the fields of the admin API's replies that the demo needs.
 type adminReply struct {
 	ID       string
 	Value    string

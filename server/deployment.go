@@ -22,7 +22,7 @@ import (
 // deployment is built from one configuration. Reload replaces it, but an exchange stays in the deployment in which it
 // began.
 type deployment struct {
-	config  Config // including the secrets of the data directory
+	config  Config // includes the secrets of the data directory
 	parsed  *config.Config
 	engine  host.Engine
 	host    *host.Host
@@ -40,26 +40,24 @@ func (s *Server) enter() *deployment {
 	return s.current
 }
 
-// deployment returns the current deployment.
 func (s *Server) deployment() *deployment {
 	s.swapping.RLock()
 	defer s.swapping.RUnlock()
 	return s.current
 }
 
-// wait blocks until no exchange is in progress. No new requests may start before that.
+// wait blocks until no exchange is in progress. While it runs, no new requests may start.
 func (d *deployment) wait() {
 	d.requests.Wait()
 	d.host.Wait()
 }
 
-// build builds a deployment on the store.
 func (s *Server) build(c Config) (*deployment, error) {
 	cfg := abi.Config{Catalog: catalog.Default}
 	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
 		cfg.Env = append(cfg.Env, abi.Header{Name: name, Value: c.Env[name]})
 	}
-	if c.Database == "" && c.Test.Store == nil { // leases would not save a round trip within one process
+	if c.Database == "" && c.Test.Store == nil { // within one process, leases would not save a round trip
 		cfg.Env = append(cfg.Env, abi.Header{Name: config.EnvLeases, Value: "off"})
 	}
 	parsed, problem := config.Parse(cfg)

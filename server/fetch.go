@@ -14,7 +14,6 @@ import (
 
 const fetchTimeout = 10 * time.Second
 
-// fetchClient fetches the certificates of Cloudflare Access.
 var fetchClient = &http.Client{
 	Transport: host.NewTransport(), Timeout: fetchTimeout,
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

@@ -15,8 +15,8 @@ const (
 	privateFolder = 0o700
 )
 
-// openFolder opens a folder, and creates it if it does not exist. File names relative to the result cannot lead
-// outside the folder.
+// openFolder opens a folder. If the folder does not exist, it creates it. File names relative to the result cannot
+// lead outside the folder.
 func openFolder(folder string) (*os.Root, error) {
 	if err := os.MkdirAll(folder, privateFolder); err != nil {
 		return nil, err
@@ -24,7 +24,7 @@ func openFolder(folder string) (*os.Root, error) {
 	return os.OpenRoot(folder)
 }
 
-// writeAtomic replaces a file. If the process crashes, the file has either its old or its new content.
+// writeAtomic replaces a file. After a crash, the file has either its old or its new content.
 func writeAtomic(root *os.Root, name string, data []byte) (err error) {
 	folder := path.Dir(name)
 	if err := root.MkdirAll(folder, privateFolder); err != nil {

@@ -11,7 +11,6 @@ import (
 	"github.com/postern-ai/postern/store/sqlite"
 )
 
-// refuses checks that a start fails with an error that contains a text.
 func refuses(t *testing.T, c Config, text string) {
 	t.Helper()
 	c.Log = slog.New(slog.DiscardHandler)
@@ -34,7 +33,7 @@ func firstStart(t *testing.T) Config {
 	return c
 }
 
-// A lost database is not replaced with an empty one, and the secrets are kept.
+// If the database is lost, the server does not replace it with an empty one, and it keeps the secrets.
 func TestLostDatabase(t *testing.T) {
 	c := firstStart(t)
 	name := filepath.Join(c.Data, sqlite.DatabaseFile)
@@ -68,7 +67,7 @@ func TestLostDatabase(t *testing.T) {
 	runOnce(t, c) // the empty file becomes a new database
 }
 
-// Lost secrets are not replaced with new ones, unless all of them are set as variables.
+// If the secrets are lost, the server makes new ones only if all of them are set as variables.
 func TestLostSecrets(t *testing.T) {
 	c := firstStart(t)
 	name := filepath.Join(c.Data, SecretsFile)

@@ -21,9 +21,9 @@ func (l framed) Accept() (net.Conn, error) {
 	return &framedConn{Conn: conn}, nil
 }
 
-// framing follows the requests on an HTTP/1 connection byte by byte to find requests whose length is ambiguous. These
-// have both Content-Length and Transfer-Encoding, or Transfer-Encoding in HTTP/1.0. net/http accepts such a request,
-// but a proxy may have interpreted its length differently (RFC 9112, section 6.1). In all other respects, framing
+// framing follows the requests on an HTTP/1 connection byte by byte to find requests whose length is ambiguous. Such
+// a request has both Content-Length and Transfer-Encoding, or it has Transfer-Encoding in HTTP/1.0. net/http accepts
+// it, but a proxy may have interpreted its length differently (RFC 9112, section 6.1). In all other respects, framing
 // parses like net/http. If net/http refuses a request, the connection ends.
 type framing struct {
 	step    step
@@ -31,9 +31,9 @@ type framing struct {
 	old     bool   // the request uses HTTP/1.0
 	length  bool   // the head has a Content-Length
 	chunked bool   // the head has a Transfer-Encoding
-	sizing  bool   // the last header line was one of these two
+	sizing  bool   // the last header line was Content-Length or Transfer-Encoding
 	begun   bool   // the current line started in earlier data
-	left    int64  // remaining bytes of the body, or of the chunk including its line break
+	left    int64  // bytes that are left of the body, or of the chunk with its line break
 }
 
 type step int
@@ -50,8 +50,8 @@ const (
 // maxLine is the number of bytes of a line that framing examines. All relevant lines are shorter.
 const maxLine = 64
 
-// ambiguous returns how many bytes of data may be read, and whether it found an ambiguous head. The bytes end before
-// the line that makes the head ambiguous.
+// ambiguous returns how many bytes of data may be read, and whether it found an ambiguous head. The bytes that may be
+// read end before the line that makes the head ambiguous.
 func (f *framing) ambiguous(data []byte) (upTo int, found bool) {
 	for i := 0; i < len(data); {
 		switch f.step {
@@ -162,8 +162,8 @@ func (f *framing) sizeLine(line string) {
 	}
 }
 
-// digits returns the number at the start of a text. It need not reject anything, because net/http refuses any other
-// text and numbers that are too large.
+// digits returns the number at the start of a text. It checks nothing, because net/http refuses a text without a
+// number and a number that is too large.
 func digits(text string, base int64) (n int64) {
 	for _, c := range strings.ToLower(text) {
 		digit := int64(strings.IndexRune("0123456789abcdef"[:base], c))
@@ -180,7 +180,7 @@ func digits(text string, base int64) (n int64) {
 type framedConn struct {
 	net.Conn
 	framing framing
-	refusal *strings.Reader // remaining bytes for net/http to read; nil: read from the connection
+	refusal *strings.Reader // bytes that net/http reads next; nil: it reads from the connection
 	refused atomic.Bool
 }
 
@@ -207,8 +207,8 @@ func (c *framedConn) Read(p []byte) (int, error) {
 	return upTo, nil
 }
 
-// Close implements net.Conn. Closing a connection with unread bytes would reset it before the client has received the
-// refusal.
+// Close implements net.Conn. If it closed a connection with unread bytes, that would reset the connection before the
+// client has received the refusal.
 func (c *framedConn) Close() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok && c.refused.Load() && half.CloseWrite() == nil {
 		_ = c.Conn.SetReadDeadline(time.Now().Add(lingerTimeout))

@@ -48,9 +48,9 @@ func exchangeRaw(t *testing.T, address, text string, bytewise bool, expected int
 	return statuses, false
 }
 
-// TestAmbiguousLength checks that a request with both Content-Length and Transfer-Encoding gets a 400 and that its
-// connection is closed, wherever the request is on the connection. A smuggled request gets no response. Requests with
-// only one of the headers are served, whatever their bodies contain.
+// TestAmbiguousLength checks requests with both Content-Length and Transfer-Encoding. Such a request gets a 400, and
+// its connection is closed, no matter which request on the connection it is. A smuggled request gets no response.
+// Requests with only one of the headers are served, whatever their bodies contain.
 func TestAmbiguousLength(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

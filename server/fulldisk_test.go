@@ -9,7 +9,6 @@ import (
 	"github.com/postern-ai/postern/test/faultvfs"
 )
 
-// status returns the status of a request by the owner.
 func (r *running) status(method, path, body string) int {
 	r.t.Helper()
 	request, _ := http.NewRequest(method, r.url+path, strings.NewReader(body))
@@ -22,8 +21,8 @@ func (r *running) status(method, path, body string) int {
 	return response.StatusCode
 }
 
-// TestFullDisk: while the disk is full, every read through the admin API succeeds, even if there is unreported usage.
-// Changes and model requests get a 503 and succeed once there is space again.
+// TestFullDisk: while the disk is full, every read through the admin API succeeds, even if some usage has not been
+// reported yet. Changes and model requests get a 503. They succeed once there is space again.
 func TestFullDisk(t *testing.T) {
 	disk := faultvfs.New(t.TempDir(), 1)
 	opened, err := sqlite.Open(t.Context(), sqlite.Config{Dir: "/data", VFS: disk.Name})

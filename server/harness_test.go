@@ -23,10 +23,10 @@ import (
 
 const (
 	testToken = "an-owner-token-for-tests"
-	giveUp    = 20 * time.Second // generous, because a test reaches it only if it fails
+	giveUp    = 20 * time.Second // long, because only a failing test waits for it
 )
 
-// buffer is a writer that tests read at any time.
+// buffer is a writer that tests can read at any time.
 type buffer struct {
 	mu   sync.Mutex
 	data bytes.Buffer
@@ -44,10 +44,10 @@ func (b *buffer) String() string {
 	return b.data.String()
 }
 
-// provider is a provider whose streams begin at once and continue when the test tells them to.
+// provider is a provider whose streams begin at once and then wait for the test before they continue.
 type provider struct {
 	*httptest.Server
-	more  chan string   // pieces of the streams' text; when it is closed, the streams end
+	more  chan string   // pieces of the streams' text; the streams end when it is closed
 	left  chan struct{} // one token for each stream that the gateway disconnected
 	calls chan struct{} // a token per request
 }
@@ -115,7 +115,7 @@ func testConfig(p *provider) Config {
 	return c
 }
 
-// start starts a server. change edits the server before it runs.
+// start starts a server. Before the server runs, change edits it.
 func start(t testing.TB, c Config, change func(*Server)) *running {
 	t.Helper()
 	r := &running{t: t, log: &buffer{}, result: make(chan error, 1), client: &http.Client{Transport: &http.Transport{}}}
@@ -153,7 +153,6 @@ func start(t testing.TB, c Config, change func(*Server)) *running {
 	return r
 }
 
-// wait returns the result of Run.
 func (r *running) wait() error {
 	r.t.Helper()
 	select {
@@ -183,7 +182,6 @@ func (r *running) admin(method, path, body string) map[string]any {
 	return reply
 }
 
-// request returns a completion request.
 func (r *running) request(stream bool, text string) *http.Request {
 	body := fmt.Sprintf(`{"model":"gpt-4.1-mini","stream":%t,"messages":[{"role":"user","content":%q}]}`, stream, text)
 	request, _ := http.NewRequestWithContext(r.t.Context(), "POST", r.url+"/v1/chat/completions", strings.NewReader(body))
@@ -228,7 +226,6 @@ func (s *stream) until(text string) string {
 	}
 }
 
-// rest returns the rest of the stream.
 func (s *stream) rest() (string, error) {
 	data, err := io.ReadAll(s.lines)
 	return string(data), err

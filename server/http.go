@@ -33,7 +33,7 @@ func (s *Server) newHTTPServer(handler http.Handler, secure bool) *http.Server {
 			MaxConcurrentStreams: maxStreams, SendPingTimeout: pingAfter, PingTimeout: pingTimeout, WriteByteTimeout: s.stall.write,
 			MaxReceiveBufferPerConnection: maxReceiveBytes, MaxReceiveBufferPerStream: maxStreamReadBytes,
 		},
-		// Messages of net/http concern individual connections, such as failed TLS handshakes.
+		// Messages of net/http are about single connections, such as failed TLS handshakes.
 		ErrorLog: slog.NewLogLogger(s.log().Handler(), slog.LevelDebug),
 	}
 	server.Protocols.SetHTTP1(true)

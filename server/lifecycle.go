@@ -20,17 +20,18 @@ var (
 // ErrInterrupted means that a second signal ended the server before all requests were done.
 var ErrInterrupted = errors.New("server: interrupted before all requests were done")
 
-// settleTimeout is how long canceled exchanges may take to end and settle. They get the same time again after their
-// connections have been closed.
+// settleTimeout is how long canceled exchanges may take to end and settle. If they take longer, their connections are
+// closed, and they get the same time again.
 const settleTimeout = 5 * time.Second
 
 // Run serves until ctx ends. Then Ready fails. After Config.DrainDelay, Run stops accepting connections and lets
-// exchanges finish within Config.Drain. It cancels the others, waits until they have settled, and closes the store. A
-// Server runs once.
+// exchanges finish within Config.Drain. It cancels the exchanges that are left, waits until they have settled, and
+// closes the store. A Server runs once.
 func (s *Server) Run(ctx context.Context) error { return s.run(ctx, context.Background()) }
 
-// RunSignals does the same as Run, controlled by the signals of a process. SIGHUP reloads the configuration that load
-// returns. Any other signal starts the shutdown. A second one ends it at once with ErrInterrupted.
+// RunSignals does the same as Run, but signals of the process control it. After SIGHUP, it calls load and reloads the
+// configuration that load returns. Any other signal starts the shutdown. A second one ends the shutdown at once with
+// ErrInterrupted.
 func (s *Server) RunSignals(ctx context.Context, signals <-chan os.Signal, load func() (Config, error)) error {
 	soft, shutDown := context.WithCancel(ctx)
 	hard, interrupt := context.WithCancel(context.Background())
@@ -74,7 +75,6 @@ func (s *Server) reloadFrom(ctx context.Context, load func() (Config, error)) {
 	s.log().Info("configuration reloaded")
 }
 
-// listeners contains the servers of both addresses.
 type listeners struct {
 	gateway, ops *http.Server
 	connections  *connections
@@ -82,7 +82,7 @@ type listeners struct {
 	serving      sync.WaitGroup
 }
 
-// run implements Run. It returns at once when the context hard ends.
+// run implements Run. If the context hard ends, it returns at once.
 func (s *Server) run(soft, hard context.Context) error {
 	l, err := s.open()
 	if err != nil {
@@ -113,7 +113,6 @@ func (s *Server) run(soft, hard context.Context) error {
 	return errors.Join(failure, drained, s.store.Close())
 }
 
-// open opens both addresses and serves them.
 func (s *Server) open() (*listeners, error) {
 	inner, err := s.config.Test.Listener, error(nil)
 	if inner == nil {
@@ -161,7 +160,6 @@ func (s *Server) openOps(l *listeners) error {
 
 const maxOpsConnections = 100
 
-// close closes all connections and waits for the listeners.
 func (l *listeners) close() {
 	_ = l.gateway.Close()
 	if l.ops != nil {
@@ -170,7 +168,7 @@ func (l *listeners) close() {
 	l.serving.Wait()
 }
 
-// drainDelay returns how long a shutdown still accepts connections.
+// drainDelay returns how long the server still accepts connections after a shutdown has begun.
 func (s *Server) drainDelay() time.Duration {
 	switch {
 	case s.config.DrainDelay != DrainDelayIfProbed:
@@ -253,8 +251,8 @@ func (s *Server) opsHandler() http.Handler {
 	return mux
 }
 
-// probe serves a readiness probe with Ready. It records that there was a probe, because that means that a load
-// balancer waits for Ready to fail.
+// probe serves a readiness probe with Ready. It also records that there was a probe, because a load balancer that sends
+// probes needs time to see Ready fail.
 func (s *Server) probe(ctx context.Context) error {
 	s.probed.Store(true)
 	return s.Ready(ctx)

@@ -42,8 +42,8 @@ func TestShutdownFinishes(t *testing.T) {
 	}
 }
 
-// TestShutdownCuts: a stream that does not finish in time ends with its API's error event and is billed for the text
-// sent. A non-streaming response that has not arrived becomes an error response. Both errors name the shutdown, not
+// TestShutdownCuts: a stream that does not finish in time ends with its API's error event. The text that was sent is
+// billed. A non-streaming response that has not arrived becomes an error response. Both errors name the shutdown, not
 // the provider.
 func TestShutdownCuts(t *testing.T) {
 	p := newProvider(t)
@@ -84,8 +84,8 @@ func TestShutdownCuts(t *testing.T) {
 	}
 }
 
-// TestDrainDelay: between the start of the shutdown and the end of the delay, new connections are served, and
-// responses tell clients not to keep them open. Idle connections stay open.
+// TestDrainDelay: until the delay of a shutdown is over, new connections are served, and responses tell clients not
+// to keep them open. Idle connections stay open.
 func TestDrainDelay(t *testing.T) {
 	c := testConfig(nil)
 	c.DrainDelay = giveUp
@@ -187,7 +187,7 @@ func TestSecondSignal(t *testing.T) {
 	}
 }
 
-// TestNoGoroutineLeft: after Run, no goroutine is left of a server that has served requests of every kind.
+// TestNoGoroutineLeft: a server serves requests of every kind. After Run, no goroutine of that server is left.
 func TestNoGoroutineLeft(t *testing.T) {
 	p := newProvider(t)
 	before := runtime.NumGoroutine()

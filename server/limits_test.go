@@ -107,7 +107,8 @@ func protocols(http2 bool) *http.Protocols {
 	return p
 }
 
-// TestMaxConnections: connections without a request make room for a new one, but busy connections do not.
+// TestMaxConnections: if there are too many connections, a new one replaces a connection without a request, but never
+// a busy one.
 func TestMaxConnections(t *testing.T) {
 	const limit = 20
 	p := newProvider(t)
@@ -147,7 +148,8 @@ func TestMaxConnections(t *testing.T) {
 	}
 }
 
-// TestExpectContinue: a client that waits for "100 Continue" gets a rejection at once, without sending the body.
+// TestExpectContinue: a client that waits for "100 Continue" gets a rejection at once. It does not have to send the
+// body.
 func TestExpectContinue(t *testing.T) {
 	r := start(t, testConfig(nil), nil)
 	for name, c := range map[string]struct {
@@ -171,7 +173,8 @@ func TestExpectContinue(t *testing.T) {
 	}
 }
 
-// TestAmbiguousRequests: a request that a proxy could delimit differently is rejected, and its connection closed.
+// TestAmbiguousRequests: if a proxy could see the end of a request elsewhere, the request is rejected, and its
+// connection is closed.
 func TestAmbiguousRequests(t *testing.T) {
 	r := start(t, testConfig(nil), nil)
 	for name, head := range map[string]string{
@@ -264,8 +267,8 @@ func writeCertificate(t *testing.T, folder string, serial int64) *x509.Certifica
 	return certificate
 }
 
-// TestTLS checks HTTP/2 over TLS, and that a reload replaces the certificate for new connections. A damaged
-// certificate is refused.
+// TestTLS checks HTTP/2 over TLS. It also checks that new connections use a new certificate after a reload, and that
+// a damaged certificate is refused.
 func TestTLS(t *testing.T) {
 	folder := t.TempDir()
 	roots := x509.NewCertPool()

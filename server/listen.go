@@ -20,7 +20,7 @@ import (
 // unixPrefix marks an address as the path of a Unix socket.
 const unixPrefix = "unix:"
 
-// listen opens an address of Config. A socket file that no process listens on is replaced.
+// listen opens an address of Config. If no process listens on an existing socket file, it replaces the file.
 func listen(address string) (net.Listener, error) {
 	path, isUnix := strings.CutPrefix(address, unixPrefix)
 	if !isUnix {
@@ -37,8 +37,8 @@ func listen(address string) (net.Listener, error) {
 }
 
 // connections is a listener with a maximum number of open connections. At the maximum, a new connection replaces the
-// one that has been idle longest. If all are busy, the new connection is closed. Connections without a request
-// therefore cannot keep others out.
+// one that has been idle longest. If all are busy, the new connection is closed. Connections without a request can
+// therefore not keep others out.
 type connections struct {
 	net.Listener
 	max int
@@ -68,7 +68,7 @@ func (c *connections) Accept() (net.Conn, error) {
 	}
 }
 
-// makeRoom reports whether there is room for another connection.
+// makeRoom reports whether another connection may be open. If necessary, it closes an idle one.
 func (c *connections) makeRoom() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -116,7 +116,7 @@ func (c *connections) closeIdle() {
 	}
 }
 
-// closeNow closes a connection without the closing message of TLS, which would wait for slow peers.
+// closeNow closes a connection without TLS's closing message. Sending that message would mean waiting for slow peers.
 func closeNow(conn net.Conn) {
 	switch c := conn.(type) {
 	case *tls.Conn:

@@ -21,8 +21,8 @@ func openStore(ctx context.Context, c *Config) (store.Store, error) {
 		return postgres.Open(ctx, postgres.Config{URL: c.Database, Log: c.Log})
 	}
 	open := sqlite.Config{Dir: c.Data, Durability: sqlite.Durability(c.Durability), Clock: clock{}, Log: c.Log}
-	// The first start creates the database before the secrets. Secrets without a database therefore mean that the
-	// database was lost.
+	// The first start creates the database before the secrets. If there are secrets but no database, the database was
+	// lost.
 	if _, err := os.Lstat(filepath.Join(c.Data, SecretsFile)); err == nil {
 		open.MustExist = true
 	}
@@ -40,7 +40,7 @@ func openStore(ctx context.Context, c *Config) (store.Store, error) {
 	return opened, nil
 }
 
-// used reports whether the store contains data. It returns false for stores that do not know.
+// used reports whether the store contains data. If the store does not know, it returns false.
 func (s *Server) used(ctx context.Context) (bool, error) {
 	if known, ok := s.store.(interface {
 		Used(context.Context) (bool, error)

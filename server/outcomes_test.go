@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestRefusalsOnSQLite checks that a server with its own database counts and records the requests that it refuses.
-// Such a server has no leases.
+// TestRefusalsOnSQLite checks that a server with its own database, which uses no leases, counts and records the
+// requests that it refuses.
 func TestRefusalsOnSQLite(t *testing.T) {
 	t.Parallel()
 	c := testConfig(nil)

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Reload replaces the configuration without dropping a connection: variables, catalog, tokens, master keys, engine,
-// exports, TLS certificate, trusted proxies and log. Requests in progress finish under the old configuration. If the
-// new one is invalid or changes settings that require a restart, Reload returns an error and the old one stays in
-// force. Out, Ops, Observer and Test are not replaced.
+// Reload replaces the configuration without dropping a connection. It replaces variables, catalog, tokens, master
+// keys, engine, exports, TLS certificate, trusted proxies and log, but not Out, Ops, Observer and Test. Requests in
+// progress finish under the old configuration. If the new configuration is invalid or changes a setting that requires
+// a restart, Reload returns an error, and the old one stays in force.
 func (s *Server) Reload(ctx context.Context, c Config) error {
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
@@ -36,7 +36,7 @@ func (s *Server) Reload(ctx context.Context, c Config) error {
 	return nil
 }
 
-// retire waits in the background until a deployment's exchanges have ended, and then frees it.
+// retire waits in the background until a deployment's exchanges have ended. Then it frees the deployment.
 func (s *Server) retire(d *deployment) {
 	s.retired.Go(func() {
 		d.wait()
@@ -44,7 +44,7 @@ func (s *Server) retire(d *deployment) {
 	})
 }
 
-// fixedChanges returns the changed variables that require a restart.
+// fixedChanges returns the changed variables for which a reload is not enough: they require a restart.
 func (c *Config) fixedChanges(other *Config) (names []string) {
 	for _, v := range []struct {
 		name     string

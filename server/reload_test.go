@@ -31,7 +31,7 @@ func (r *running) adminStatus(token string) int {
 	return response.StatusCode
 }
 
-// TestReload: the new configuration is in force when Reload returns. A stream that began before continues.
+// TestReload: when Reload returns, the new configuration is in force. A stream that began earlier continues.
 func TestReload(t *testing.T) {
 	p := newProvider(t)
 	r := start(t, testConfig(p), nil)
@@ -56,7 +56,7 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// TestReloadRefused: a configuration that is invalid or requires a restart changes nothing, and the error names the
+// TestReloadRefused: if a configuration is invalid or requires a restart, nothing changes, and the error names the
 // problem.
 func TestReloadRefused(t *testing.T) {
 	r := start(t, testConfig(nil), nil)

@@ -17,7 +17,7 @@ type soleStore interface {
 	Alarmed(abi.Class) []store.Object
 }
 
-// restarting is the number of meters that restartMeters calls concurrently so that they share commits.
+// restarting is the number of meters that restartMeters calls at the same time. The calls then share commits.
 const restarting = 64
 
 // restartMeters tells the meters of a soleStore that the requests of the previous process have ended. Every meter

@@ -49,8 +49,8 @@ func newSecrets() secrets {
 var ErrNoToken = errors.New("POSTERN_ADMIN_TOKEN must be set with POSTERN_DATABASE: all replicas need the same token; " +
 	"so do POSTERN_MASTER_KEYS and POSTERN_SIGNING_KEY, if you use provider keys or signed checkpoints")
 
-// requireSecrets returns an error if the variables lack a secret that a shared database requires. All replicas, which
-// may be on different machines, must have the same secrets.
+// requireSecrets returns an error if the variables lack a secret that a shared database requires. All replicas must
+// have the same secrets, even on different machines.
 func requireSecrets(c *Config) error {
 	if c.Database != "" && c.Env[control.EnvAdminToken] == "" {
 		return ErrNoToken
@@ -59,7 +59,7 @@ func requireSecrets(c *Config) error {
 }
 
 // addSecrets adds the secrets of the data directory to the variables. On the first start, it generates them. The
-// caller must have locked the directory. Otherwise, two concurrent first starts would each generate their own
+// caller must have locked the directory. Otherwise, two first starts at the same time would each generate their own
 // secrets.
 func (s *Server) addSecrets(ctx context.Context, c *Config) error {
 	c.Env = maps.Clone(c.Env)
@@ -90,8 +90,8 @@ func (s *Server) addSecrets(ctx context.Context, c *Config) error {
 	return nil
 }
 
-// mayMakeSecrets returns an error if new secrets would replace lost ones. That is the case if the database contains
-// data and not all secrets are set as variables.
+// mayMakeSecrets returns an error if new secrets would replace lost ones. That is so if the database contains data
+// and at least one secret is not set as a variable.
 func (s *Server) mayMakeSecrets(ctx context.Context, c *Config) error {
 	if c.Env[control.EnvAdminToken] != "" && c.Env[config.EnvMasterKeys] != "" && c.Env[compliance.EnvSigningKey] != "" {
 		return nil

@@ -19,7 +19,7 @@ import (
 
 // Server is a gateway. Reload replaces its deployment, but not its store.
 type Server struct {
-	config      Config // as passed to New; deployment.config has the parts that Reload replaces
+	config      Config // as passed to New; the parts that Reload replaces are in deployment.config
 	store       store.Store
 	clock       store.Clock
 	transport   *http.Transport
@@ -96,7 +96,7 @@ func (s *Server) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		d := s.enter()
 		defer d.requests.Done()
-		if s.state.Load() == draining { // so the next request goes to another replica
+		if s.state.Load() == draining { // sends the next request to another replica
 			w.Header().Set("Connection", "close")
 		}
 		d.host.ServeHTTP(w, r)

@@ -8,22 +8,23 @@ import (
 
 // stalls contains the time limits for requests and responses that make no progress.
 type stalls struct {
-	write time.Duration // maximum time without the client accepting any of the response
-	read  time.Duration // maximum time without any of the request body arriving
-	// A request body may take bodyBase, plus one second for every bodyRate bytes.
+	write time.Duration // longest time in which the client accepts nothing of the response
+	read  time.Duration // longest time in which nothing of the request body arrives
+	// A request body may take bodyBase and one additional second for every bodyRate bytes.
 	bodyBase time.Duration
 	bodyRate int64
 }
 
-// defaultStalls are generous, so a phone in a tunnel does not lose its response.
+// defaultStalls are long: a phone in a tunnel must not lose its response.
 var defaultStalls = stalls{write: time.Minute, read: time.Minute, bodyBase: 2 * time.Minute, bodyRate: 4 << 10}
 
 const (
-	pieceBytes   = 64 << 10         // of a response; each piece is progress
-	closeTimeout = 10 * time.Second // for the rest of an unread body, which net/http discards
+	pieceBytes   = 64 << 10         // maximum bytes of one write; each write counts as progress
+	closeTimeout = 10 * time.Second // time for the rest of an unread body, which net/http discards
 )
 
-// bound makes a stalled body or response fail like a broken connection.
+// bound limits the time of a body and of a response. If one of them stalls, it fails as if the connection were
+// broken.
 func (l stalls) bound(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
@@ -31,18 +32,18 @@ func (l stalls) bound(next http.Handler) http.Handler {
 		var body *boundBody
 		if r.Body != nil && r.Body != http.NoBody {
 			body = &boundBody{ReadCloser: r.Body, control: control, limits: l}
-			// The body is replaced in a copy of the request, because net/http looks at the original body to see
-			// whether the client waits for "100 Continue".
+			// The copy of the request gets the bounded body. The original keeps its own, because net/http looks at
+			// that body to see whether the client waits for "100 Continue".
 			r = r.WithContext(r.Context())
 			r.Body = body
 		}
 		next.ServeHTTP(bounded, r)
-		_ = control.SetWriteDeadline(time.Now().Add(l.write)) // for the data that net/http still has to write
+		_ = control.SetWriteDeadline(time.Now().Add(l.write)) // time for the data that net/http still has to write
 		switch {
 		case body == nil || r.ProtoMajor > 1 || body.err == io.EOF:
 		case body.err != nil:
-			// The response was sent before the whole body arrived, so net/http would read the rest of the body as the
-			// next request; see Host.allowEarlyResponse.
+			// The response was sent before the whole body had arrived. Without this line, net/http would read the
+			// rest of the body as the next request; see Host.allowEarlyResponse.
 			_ = control.Flush()
 			panic(http.ErrAbortHandler)
 		case r.Header.Get("Expect") != "":
@@ -60,15 +61,15 @@ const (
 )
 
 // linger waits until the client of an early response closes the connection. After a request with Expect, net/http
-// would close the connection at once, and a client that is sending the body anyway would lose the response.
+// would close the connection at once. If the client is sending the body anyway, it would then lose the response.
 func linger(control *http.ResponseController, body io.Reader) {
 	_ = control.Flush()
 	_ = control.SetReadDeadline(time.Now().Add(lingerTimeout))
 	_, _ = io.CopyN(io.Discard, body, lingerBytes)
 }
 
-// limited runs f and calls expire if it takes longer than limit. It does not use a deadline of net/http, because that
-// would also end an HTTP/2 stream between two writes.
+// limited runs f and calls expire if f takes longer than limit. It does not use a deadline of net/http: such a
+// deadline would also end an HTTP/2 stream between two writes.
 func limited(timer **time.Timer, limit time.Duration, expire func(), f func()) {
 	if *timer == nil {
 		*timer = time.AfterFunc(limit, expire)
@@ -114,7 +115,7 @@ func (b *boundWriter) FlushError() (err error) {
 // Unwrap supports http.ResponseController.
 func (b *boundWriter) Unwrap() http.ResponseWriter { return b.ResponseWriter }
 
-// boundBody is a request body whose reads have a time limit and that must arrive at a minimum rate.
+// boundBody is a request body. It limits the time of each read, and the body must arrive at a minimum rate.
 type boundBody struct {
 	io.ReadCloser
 	control *http.ResponseController

@@ -6,8 +6,9 @@ import (
 	"github.com/postern-ai/postern/store"
 )
 
-// Watcher is implemented by observers (Config.Observer) that read the state of the server's parts when metrics are
-// requested. New calls Watch before the first request. Reload calls it with the new parts before they serve requests.
+// Watcher is implemented by an observer (Config.Observer) that reads the state of the server's parts when metrics are
+// requested. New calls Watch before the first request. Reload calls Watch with the new parts before they serve
+// requests.
 type Watcher interface{ Watch(Parts) }
 
 // Parts are the parts of a server that a Watcher may read.

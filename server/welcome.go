@@ -30,8 +30,8 @@ func (s *Server) welcome(ctx context.Context, address net.Addr) {
 	_, _ = fmt.Fprintln(s.config.Out, text)
 }
 
-// tokenPlace says where the admin token can be found. The token itself does not belong in logs, where this output is
-// often kept.
+// tokenPlace says where the admin token can be found. It does not show the token, because this output is often kept
+// in logs, where the token does not belong.
 func (s *Server) tokenPlace() string {
 	if s.config.Env[control.EnvAdminToken] != "" {
 		return "the value of POSTERN_ADMIN_TOKEN"
@@ -67,7 +67,7 @@ func curl(address net.Addr) string {
 	return "curl"
 }
 
-// text is the text that a first start shows. Its commands can be pasted.
+// text is what a first start shows. Its commands can be pasted into a shell.
 func (d *demo) text(curl, base string) string {
 	const contentType = "-H 'Content-Type: application/json'"
 	return fmt.Sprintf(`

@@ -11,9 +11,9 @@ import (
 // Work that no request triggers.
 const (
 	hourlyInterval = time.Hour
-	// hourlyJitter prevents replicas from doing the hourly work at the same time. That work is idempotent.
+	// hourlyJitter spreads the hourly work of replicas over time. That work may be repeated safely.
 	hourlyJitter    = 10 * time.Minute
-	expireInterval  = 5 * time.Second // while there are expired values
+	expireInterval  = 5 * time.Second // pause while there are expired values
 	expireQuiet     = time.Minute
 	firstWork       = time.Minute // after the start
 	backoffFirst    = 100 * time.Millisecond

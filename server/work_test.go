@@ -39,8 +39,8 @@ func (c *countingStore) Ring(ctx context.Context, command func(store.Object, sto
 	return c.Store.Ring(ctx, command)
 }
 
-// TestAlarmWakes: an alarm that a command sets wakes the loop, which otherwise sleeps. While the store fails, the
-// loop pauses longer and longer instead of trying constantly.
+// TestAlarmWakes: if a command sets an alarm, the loop wakes up. Otherwise, it sleeps. While the store fails, the
+// loop's pauses grow, so it does not try all the time.
 func TestAlarmWakes(t *testing.T) {
 	c := testConfig(nil)
 	counting := &countingStore{Store: c.Test.Store}
@@ -96,7 +96,6 @@ func TestExports(t *testing.T) {
 	}
 }
 
-// panicking panics in calls to the objects while it is set.
 type panicking struct {
 	host.Objects
 	on *atomic.Bool
@@ -109,7 +108,7 @@ func (p panicking) Call(ctx context.Context, class abi.Class, name, region strin
 	return p.Objects.Call(ctx, class, name, region, command)
 }
 
-// TestPanics: after a panic below the gateway or the control plane, the client gets a response and the server keeps
+// TestPanics: after a panic below the gateway or the control plane, the client gets a response, and the server keeps
 // running. The panic value is not logged.
 func TestPanics(t *testing.T) {
 	var on atomic.Bool
@@ -135,7 +134,7 @@ func TestPanics(t *testing.T) {
 	}
 }
 
-// TestHandlerPanics: a panic in any handler aborts only its own connection.
+// TestHandlerPanics: if a handler panics, only its own connection is aborted.
 func TestHandlerPanics(t *testing.T) {
 	r := start(t, testConfig(nil), nil)
 	server := r.newHTTPServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("a secret in a panic") }), false)

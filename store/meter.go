@@ -15,10 +15,10 @@ type Meter interface {
 // Measurements are the figures of a store. All except Waiting and Bytes only increase.
 type Measurements struct {
 	Commands uint64   // commands that ended, including those of alarms
-	Failed   uint64   // of these, the ones that failed with ErrUnavailable or ErrOverloaded
+	Failed   uint64   // commands that failed with ErrUnavailable or ErrOverloaded; included in Commands
 	Retries  uint64   // transactions repeated after a conflict with another replica
-	Commits  Snapshot // transactions made durable, with their durations; a group commit counts once
-	Grouped  uint64   // commands in these transactions; divide by the number of commits to get the average group size
+	Commits  Snapshot // durations of the transactions that became durable; a group commit counts once
+	Grouped  uint64   // commands in these transactions; Grouped divided by the number of Commits is the average group size
 	Waiting  uint64   // commands that wait for their turn or for their commit
 	Bytes    uint64   // size of the database; 0: unknown
 }

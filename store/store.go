@@ -13,7 +13,7 @@ import (
 
 // Errors of a store. Any other error that Run returns is the command's own.
 var (
-	// ErrUnavailable means that the store could not read or could not make the changes durable. The command may be
+	// ErrUnavailable means that the store could not read, or could not make the changes durable. The command may be
 	// retried.
 	ErrUnavailable = errors.New("store: unavailable")
 	// ErrOverloaded means that too many commands are waiting.
@@ -34,8 +34,8 @@ type Object struct {
 	Name  string
 }
 
-// Rows is an object's storage during one command, which has exclusive use of it. Returned values must not be changed
-// and are valid until the command returns. Commit is called at most once, after all reads.
+// Rows is an object's storage during one command. No other command uses it at that time. Returned values must not be
+// changed and are valid until the command returns. Commit is called at most once, after all reads.
 type Rows interface {
 	object.Rows
 	// Alarm returns the time of the object's alarm in Unix milliseconds, or 0 if none is set.
@@ -53,8 +53,8 @@ type Command func(rows Rows, nowMs uint64) error
 // Store keeps objects and the key-value store. Its methods are safe for concurrent use.
 type Store interface {
 	KV
-	// Run runs a command on an object. An object exists as soon as it has a row or an alarm. Run returns nil only
-	// when the command's changes, and all changes that it has read, are durable.
+	// Run runs a command on an object. An object exists as soon as it has a row or an alarm. If Run returns nil, the
+	// command's changes are durable, and so are all changes that the command has read.
 	Run(ctx context.Context, o Object, command Command) error
 	// Ring runs the command of the earliest alarm that is due and clears that alarm in the same transaction. It returns
 	// false if none is due. A failed command leaves the alarm set.
@@ -72,7 +72,7 @@ type Store interface {
 // KV is a key-value store. Real implementations are eventually consistent, so the key-value store is never the source
 // of truth.
 type KV interface {
-	// Read returns a value. ok is false if there is none. The value may be stale by the store's own delay plus
+	// Read returns a value. If there is none, ok is false. The value may be out of date by the store's own delay plus
 	// abi.Configured.KVCacheSeconds.
 	Read(ctx context.Context, key string) (value []byte, ok bool, err error)
 	// Write stores a value for ttlSeconds. 0 means no expiry. An empty value deletes the key.

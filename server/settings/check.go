@@ -39,8 +39,8 @@ func env(name string, valid func(string) bool) apply {
 	}
 }
 
-// address accepts host:port (with an empty host for all addresses), the path of a Unix socket, and off if that is
-// allowed.
+// address accepts host:port and the path of a Unix socket. An empty host means all addresses. It accepts off only if
+// the variable allows it.
 func address(field func(*server.Config) *string, off bool) apply {
 	return func(c *server.Config, text string) bool {
 		*field(c) = text
@@ -126,7 +126,7 @@ func connections(c *server.Config, text string) bool {
 	return err == nil && n >= 1 && n <= 1_000_000
 }
 
-// tokenForm describes the form that isToken accepts. The control plane has the same minimum length.
+// tokenForm describes the form that isToken accepts. The minimum length is the same as in the control plane.
 const (
 	tokenForm     = "at least 16 printable ASCII characters without spaces"
 	minTokenBytes = 16
@@ -138,7 +138,8 @@ func isGraphic(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-// isPrintable also allows spaces and letters of other languages, as file names do.
+// isPrintable allows everything except ASCII control characters: file names contain spaces and letters of other
+// languages.
 func isPrintable(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f })
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/postern-ai/postern/internal/yamltree"
 )
 
-// envKey is the key in the YAML file that contains the providers' variables by name.
+// envKey is the YAML file's key for the providers' variables. Below it, they are listed by name.
 const envKey = "env"
 
-// readYAML reads the YAML file into a layer. If the name is empty, so is the layer.
+// readYAML reads the YAML file into a layer. If the name is empty, the layer is empty.
 func (l *loader) readYAML(name string) layer {
 	f := yamlFile{loader: l, name: name, layer: layer{}}
 	if name == "" {
@@ -36,7 +36,7 @@ func (l *loader) readYAML(name string) layer {
 	return f.layer
 }
 
-// colonBeforeLine changes an error that starts with a line number to "FILE: line 3: …".
+// colonBeforeLine inserts the file's name: an error that starts with a line number becomes "FILE: line 3: …".
 func colonBeforeLine(err error) string {
 	if strings.HasPrefix(err.Error(), "line ") {
 		return ": " + err.Error()

@@ -49,7 +49,7 @@ func Load(s Source) (server.Config, error) {
 		s.Logger = logger
 	}
 	c.Log = s.Logger(orDefault(values, "POSTERN_LOG_LEVEL"), orDefault(values, "POSTERN_LOG_FORMAT"))
-	if len(l.problems) == 0 { // otherwise, checkTogether would often just report consequences
+	if len(l.problems) == 0 { // without this condition, checkTogether would often report only consequences of these problems
 		l.checkTogether(&c)
 	}
 	return c, errors.Join(l.problems...)
@@ -99,8 +99,8 @@ func readEnvironment(environ []string) layer {
 	return environment
 }
 
-// resolve returns the values of all variables that are set. It reads the overlay first, because that defines further
-// variables.
+// resolve returns the values of all variables that are set. It reads the overlay first, because the overlay defines
+// further variables.
 func (l *loader) resolve() map[string]value {
 	values := map[string]value{}
 	l.resolveOne(values, config.EnvCatalog)
@@ -133,7 +133,7 @@ func (l *loader) resolveOne(values map[string]value, name string) {
 	}
 }
 
-const fileSuffix = "_FILE" // ends the name of a variable whose value is in a file
+const fileSuffix = "_FILE" // end of the name of a variable whose value is in a file
 
 // fromFile reads a value from the file that f names.
 func (l *loader) fromFile(f value) value {
@@ -161,8 +161,8 @@ func reason(err error) string {
 // starts with postern-: https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables
 var serviceLink = regexp.MustCompile(`^POSTERN_([A-Z0-9_]+_)?(SERVICE_HOST=.*|SERVICE_PORT(_[A-Z0-9_]+)?=[0-9]+|PORT(_[0-9]+_(TCP|UDP|SCTP))?=(tcp|udp|sctp)://.*|PORT_[0-9]+_(TCP|UDP|SCTP)_(PROTO|PORT|ADDR)=.*)$`)
 
-// checkNames reports unknown variables. Environment variables that do not start with POSTERN_ belong to other
-// programs.
+// checkNames reports unknown variables. It ignores environment variables that do not start with POSTERN_, because
+// they belong to other programs.
 func (l *loader) checkNames() {
 	for i, layer := range l.layers {
 		for _, name := range slices.Sorted(maps.Keys(layer)) {
@@ -204,7 +204,8 @@ func (l *loader) apply(values map[string]value) server.Config {
 	return c
 }
 
-// checkTogether checks conditions on several variables, and the catalog with the overlay.
+// checkTogether checks conditions that involve several variables. It also checks the catalog together with the
+// overlay.
 func (l *loader) checkTogether(c *server.Config) {
 	if (c.TLSCert == "") != (c.TLSKey == "") {
 		l.fail("POSTERN_TLS_CERT and POSTERN_TLS_KEY must both be set, or neither")

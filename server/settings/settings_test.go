@@ -18,9 +18,9 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the results in testdata")
 
-// TestGolden loads every case in testdata. A case is a file with sections: "-- env --" has variables, "-- flags --"
-// the values of flags, and "-- want --" the configuration or the problems. Any other section is a file. postern.yaml
-// is the configuration file.
+// TestGolden loads every case in testdata. A case is a file with sections. "-- env --" has variables, "-- flags --"
+// has the values of flags, and "-- want --" has the configuration or the problems. Any other section is a file, such
+// as the configuration file postern.yaml.
 func TestGolden(t *testing.T) {
 	cases, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(cases) == 0 {
@@ -49,7 +49,6 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// source reads a case.
 func source(text string) settings.Source {
 	files := map[string]string{}
 	name := ""

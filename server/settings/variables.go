@@ -13,7 +13,7 @@ import (
 	"github.com/postern-ai/postern/server"
 )
 
-// Variables that other programs use as well.
+// Variables that other programs read, too.
 const (
 	EnvConfig      = "POSTERN_CONFIG"      // path of the YAML file
 	EnvAdminToken  = "POSTERN_ADMIN_TOKEN" // the owner's token
@@ -101,7 +101,6 @@ var variables = []Variable{
 		Help: "Models, prices, tiers, plans and timeouts that are added to the catalog or replace its entries."},
 }
 
-// find returns the variable with the given name, or nil.
 func find(name string) *Variable {
 	i := slices.IndexFunc(variables, func(v Variable) bool { return v.Name == name })
 	if i < 0 {
@@ -110,7 +109,6 @@ func find(name string) *Variable {
 	return &variables[i]
 }
 
-// names returns the names of all variables.
 func names(providers []string) (all []string) {
 	for _, v := range variables {
 		all = append(all, v.Name)
@@ -118,8 +116,8 @@ func names(providers []string) (all []string) {
 	return append(all, providers...)
 }
 
-// takesFile reports whether a variable's value can be in a file. That is true of secrets, the catalog and the
-// providers' variables.
+// takesFile reports whether a variable's value can be in a file. Secrets, the catalog and the providers' variables
+// can.
 func takesFile(name string) bool {
 	v := find(name)
 	return v == nil || v.Secret || name == config.EnvCatalog
@@ -139,7 +137,8 @@ func (v *Variable) got(text string) string {
 
 const maxQuoted = 100 // bytes of a value in an error message
 
-// providerVariables reads the names from the catalog and the overlay. An invalid overlay is reported by config.Parse.
+// providerVariables reads the names from the catalog and the overlay. It does not report an invalid overlay, because
+// config.Parse does.
 func providerVariables(overlay string) []string {
 	found := map[string]bool{}
 	for _, text := range [][]byte{catalog.JSON, []byte(overlay)} {

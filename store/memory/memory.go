@@ -25,7 +25,7 @@ type entry struct {
 	mu sync.Mutex
 	object.Memory
 	ringing bool   // an alarm's command runs or waits for mu
-	afterMs uint64 // time at which the alarm's command last failed, or 0; alarms due before that time ring first
+	afterMs uint64 // time at which the alarm's command last failed; 0: it has not; alarms due before that time ring first
 }
 
 // New returns an empty store.
@@ -36,7 +36,7 @@ func New(clock store.Clock) *Store {
 // rows is an object's storage during a command. It holds back the changes until the command has succeeded.
 type rows struct {
 	*entry
-	alarm   uint64 // the alarm before the command; 0 in the alarm's own command
+	alarm   uint64 // alarm before the command; 0 in the command of a ringing alarm
 	puts    []abi.Row
 	deletes []string
 	alarmMs uint64
@@ -71,7 +71,6 @@ func (s *Store) Run(ctx context.Context, o store.Object, command store.Command) 
 	return s.run(ctx, &rows{entry: e, alarm: e.AlarmMs}, command)
 }
 
-// run runs a command. The caller holds the entry's lock.
 func (s *Store) run(ctx context.Context, r *rows, command store.Command) error {
 	if err := s.refuse(ctx); err != nil {
 		return err
@@ -115,7 +114,7 @@ func (s *Store) Ring(ctx context.Context, command func(store.Object, store.Rows,
 	return !failed, err
 }
 
-// due returns the earliest alarm that is due and marks it as ringing, or nil.
+// due returns the earliest alarm if it is due, and marks it as ringing. Otherwise, it returns nil.
 func (s *Store) due() (store.Object, *entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,7 +126,6 @@ func (s *Store) due() (store.Object, *entry) {
 	return o, e
 }
 
-// rang marks an alarm as no longer ringing.
 func (s *Store) rang(e *entry, failed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"github.com/postern-ai/postern/store"
 )
 
-// cache is an LRU cache of facts about objects. A command takes out the facts about its object so that nothing else
+// cache is an LRU cache of facts about objects. A command takes out the facts about its object, so nothing else
 // changes them. It puts them back together with the version for which they are true.
 type cache struct {
 	mu      sync.Mutex
@@ -20,7 +20,7 @@ type cache struct {
 type cached struct {
 	object  store.Object
 	version int64
-	shared  int // number of further commands that expect another replica to have changed the object
+	shared  int // for this many more commands, the store expects that another replica has changed the object
 	*facts
 }
 
@@ -30,7 +30,7 @@ const objectOverhead = 300
 // sharedFor is the value that cached.shared gets when another replica has changed an object.
 const sharedFor = 8
 
-// An object may use at most one part in objectShare of the cache.
+// An object may use at most 1/objectShare of the cache.
 const objectShare = 8
 
 func newCache(max int) *cache {
@@ -55,7 +55,6 @@ func (c *cache) remove(element *list.Element) *cached {
 	return entry
 }
 
-// put stores an entry. The caller no longer uses its facts.
 func (c *cache) put(entry *cached) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

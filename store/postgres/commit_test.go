@@ -20,7 +20,7 @@ type wire struct {
 	net.Listener
 	loseRequests, loseResponses atomic.Bool
 	delay                       atomic.Int64 // nanoseconds, in each direction
-	trips                       atomic.Int64 // number of times that a request followed a response
+	trips                       atomic.Int64 // how often a request followed a response
 	mu                          sync.Mutex
 	conns                       []net.Conn
 }
@@ -88,7 +88,6 @@ func copyUnless(from, to net.Conn, lose *atomic.Bool, passed func()) {
 	}
 }
 
-// cut closes all connections.
 func (w *wire) cut() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -109,7 +108,7 @@ func behindWire(t *testing.T, c postgres.Config) (w *wire, through, direct *post
 }
 
 // TestRoundTrips: a command on a hot object costs two round trips, even if another replica has changed the object. A
-// command on an unknown object costs the same.
+// command on an unknown object also costs two.
 func TestRoundTrips(t *testing.T) {
 	w, s, other := behindWire(t, postgres.Config{MaxConns: 1})
 	hot := store.Object{Class: abi.ClassKeyMeter, Name: "hot"}
@@ -140,7 +139,7 @@ func TestRoundTrips(t *testing.T) {
 }
 
 // TestUnknownCommit: if the connection breaks during COMMIT, the command fails and is not repeated. Its changes have
-// been made once or not at all.
+// been made once, or not at all.
 func TestUnknownCommit(t *testing.T) {
 	for _, row := range []struct {
 		name string
@@ -175,7 +174,8 @@ func TestUnknownCommit(t *testing.T) {
 	}
 }
 
-// TestBrokenBeforeCommit: if the connection breaks before COMMIT is sent, the command is repeated on another one.
+// TestBrokenBeforeCommit: if the connection breaks before COMMIT is sent, the command is repeated on another
+// connection.
 func TestBrokenBeforeCommit(t *testing.T) {
 	w, s, direct := behindWire(t, postgres.Config{})
 	run(t, direct, object, increment("n"))
@@ -215,7 +215,7 @@ func TestDeadReplicationIsNoSuccess(t *testing.T) {
 	for _, command := range []store.Command{put("a", "2"), func(rows store.Rows, _ uint64) error { read(rows, "a"); return nil }} {
 		ended := make(chan error, 1)
 		go func() { ended <- s.Run(t.Context(), object, command) }()
-		// The store's background work may wait as well, so every wait is canceled until the command has ended.
+		// The store's background work may wait as well, so the test cancels every wait until the command has ended.
 		var err error
 		until(t, func() bool {
 			do("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")

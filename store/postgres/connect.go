@@ -25,19 +25,18 @@ const (
 	connectTimeout       = 5 * time.Second
 )
 
-// Limits on the damage that a replica can do to others when it is cut off; see docs/project/decisions/storage.md. The
-// URL's own parameters take precedence.
+// These limits bound the damage that a replica can do to others when it is cut off; see
+// docs/project/decisions/storage.md. The URL's own parameters take precedence.
 const (
 	lockTimeout = time.Second            // how long a command waits for an object that another replica holds
 	idleTimeout = 500 * time.Millisecond // how long a transaction waits for its client; longer than a round trip
-	userTimeout = 2 * time.Second        // how long data from the server may stay unacknowledged
+	userTimeout = 2 * time.Second        // how long data may stay unacknowledged by the server
 )
 
 // errURL does not quote any part of the URL, because any part may be the password.
 var errURL = errors.New("POSTERN_DATABASE is not a valid PostgreSQL URL; it must look like postgres://user:password@host:5432/database?sslmode=verify-full, " +
 	"with special characters of the password percent-encoded")
 
-// withDefaults fills in the defaults.
 func (c Config) withDefaults() Config {
 	c.MaxWaiting = cmp.Or(c.MaxWaiting, defaultMaxWaiting)
 	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
@@ -68,8 +67,8 @@ func (c *Config) parse() (*pgxpool.Config, []string, error) {
 	if err := c.connection(pool.ConnConfig); err != nil {
 		return nil, nil, err
 	}
-	// A broken connection is noticed at the first statement of a transaction, which is then repeated on another
-	// connection. Checking beforehand would cost a round trip.
+	// The pool does not check a connection before it is used, because a check costs a round trip. The first statement
+	// of a transaction notices a broken connection. The transaction is then repeated on another connection.
 	pool.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
 	pool.AfterConnect = prepare
 	return pool, secretsOf(u, pool.ConnConfig), nil
@@ -93,7 +92,7 @@ func (c *Config) connection(config *pgx.ConnConfig) error {
 		"lock_timeout":        ms(min(c.Timeout/2, lockTimeout)),
 		"TimeZone":            "UTC",
 		"client_min_messages": "warning",
-		// A replica that is cut off must not keep objects locked.
+		// If a replica is cut off, it must not keep objects locked.
 		"idle_in_transaction_session_timeout": ms(min(c.Timeout, idleTimeout)),
 		"tcp_user_timeout":                    ms(userTimeout),
 		"tcp_keepalives_idle":                 "2", "tcp_keepalives_interval": "1", "tcp_keepalives_count": "2",
@@ -105,7 +104,7 @@ func (c *Config) connection(config *pgx.ConnConfig) error {
 	if config.ConnectTimeout <= 0 || config.ConnectTimeout > connectTimeout {
 		config.ConnectTimeout = connectTimeout
 	}
-	if config.ValidateConnect == nil { // after a failover, the old primary may be a standby
+	if config.ValidateConnect == nil { // after a failover, the old primary may have become a standby
 		config.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
 	config.OnNotice = noteWarning
@@ -135,7 +134,7 @@ func secretsOf(u *url.URL, config *pgx.ConnConfig) (secrets []string) {
 	return secrets
 }
 
-// reason returns the end of a configuration error, which follows the URL.
+// reason returns the end of a configuration error. This part follows the URL in the text.
 func reason(err error) string {
 	var parse *pgconn.ParseConfigError
 	if !errors.As(err, &parse) {
@@ -159,7 +158,7 @@ func noteWarning(c *pgconn.PgConn, notice *pgconn.Notice) {
 	}
 }
 
-// prepare prepares the statements on a new connection, so commands do not have to.
+// prepare prepares the statements on a new connection, so that commands do not have to prepare them.
 func prepare(ctx context.Context, conn *pgx.Conn) error {
 	for name, sql := range statements {
 		if _, err := conn.Prepare(ctx, name, sql); err != nil {

@@ -21,7 +21,7 @@ var errAppeared = errors.New("the object was created at the same time")
 // errOvertaken means that the server responded to COMMIT with a rollback.
 var errOvertaken = errors.New("the server rolled the transaction back")
 
-// uncommitted is an error of a transaction that certainly did not commit.
+// uncommitted is the error of a transaction that has certainly not committed.
 type uncommitted struct{ error }
 
 func (u uncommitted) Unwrap() error { return u.error }
@@ -29,8 +29,9 @@ func (u uncommitted) Unwrap() error { return u.error }
 // commandError is the error of a command itself, which Run returns unchanged.
 type commandError struct{ error }
 
-// Codes from https://www.postgresql.org/docs/15/errcodes-appendix.html after which a transaction may succeed if it is
-// repeated, the first three on the same connection and the others on a new one.
+// After these errors, a transaction may succeed if it is repeated. After the first three codes, it is repeated on the
+// same connection, and after the others on a new one. The codes are from
+// https://www.postgresql.org/docs/15/errcodes-appendix.html.
 var (
 	conflicts = []string{"40001", "40P01", lockNotAvailable} // serialization_failure, deadlock_detected
 
@@ -57,14 +58,14 @@ func serverError(err error) *pgconn.PgError {
 	return nil
 }
 
-// alive reports whether the connection still works after an error. It does if the server responded, unless the
+// alive reports whether the connection still works after an error. It works if the server responded, unless the
 // response says that the server is shutting down.
 func alive(err error) bool {
 	server := serverError(err)
 	return server != nil && server.SeverityUnlocalized == "ERROR" && !slices.Contains(reconnects, server.Code)
 }
 
-// repeatable reports whether a failed transaction certainly did not commit and may succeed if it is repeated.
+// repeatable reports whether a transaction has certainly not committed and may succeed if it is repeated.
 func repeatable(err error) bool {
 	var u uncommitted
 	if !errors.As(err, &u) {
@@ -87,7 +88,7 @@ func (s *Store) unavailable(err error) error {
 
 // scrub returns an error's text without the password. The cause is not wrapped, because its fields contain the URL.
 func (s *Store) scrub(err error) string {
-	text := err.Error() // includes only the message of a server's error, because details could contain values
+	text := err.Error() // only the message of a server's error, because its details could contain values
 	for _, secret := range s.secrets {
 		text = strings.ReplaceAll(text, secret, "xxxxx")
 	}

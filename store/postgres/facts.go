@@ -7,8 +7,8 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// facts contains the known rows of an object. Within the spans, all rows are known. Rows and spans are sorted, and
-// spans neither overlap nor touch.
+// facts contains the known rows of an object. The spans are the ranges of keys in which all rows are known. Rows and
+// spans are sorted. Spans neither overlap nor touch.
 type facts struct {
 	spans []span
 	rows  []abi.Row
@@ -43,7 +43,7 @@ func limitOf(g abi.Range) uint64 {
 // noRows returns the facts about an object without rows.
 func noRows() *facts { return &facts{spans: []span{{"", "\xff"}}} }
 
-// read returns a copy of the rows of a range, or known = false.
+// read returns a copy of the rows of a range. known is false if not all of them are known.
 func (f *facts) read(g abi.Range) (rows []abi.Row, known bool) {
 	end, limit := endOf(g), limitOf(g)
 	if g.Start >= end || limit == 0 {
@@ -74,7 +74,8 @@ func (f *facts) index(key string) int {
 	return i
 }
 
-// learn adds the result of a read. If the result reached the limit, it says nothing about keys after its last row.
+// learn adds the result of a read. If the result reached the limit of the read, it says nothing about keys after its
+// last row.
 func (f *facts) learn(g abi.Range, rows []abi.Row) {
 	end := endOf(g)
 	if g.Start >= end || limitOf(g) == 0 {
@@ -86,7 +87,7 @@ func (f *facts) learn(g abi.Range, rows []abi.Row) {
 	f.replace(span{g.Start, end}, rows)
 }
 
-// put and delete follow a commit.
+// put and delete change the facts after a commit.
 func (f *facts) put(row abi.Row) { f.replace(span{row.Key, after(row.Key)}, []abi.Row{row}) }
 
 func (f *facts) delete(key string) { f.replace(span{key, after(key)}, nil) }

@@ -15,8 +15,8 @@ func sameRows(a, b []abi.Row) bool {
 	return slices.EqualFunc(a, b, func(a, b abi.Row) bool { return a.Key == b.Key && string(a.Value) == string(b.Value) })
 }
 
-// TestFacts checks that known rows match the object's rows and that a range is known after it was read, whatever was
-// read and committed before.
+// TestFacts checks two things, whatever was read and committed before. Known rows match the object's rows. After a
+// range was read, it is known.
 func TestFacts(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -69,7 +69,7 @@ func TestFacts(t *testing.T) {
 }
 
 // TestCacheIsBounded: the cache keeps the most recently used objects. It does not keep an object that would displace
-// most others.
+// most of the others.
 func TestCacheIsBounded(t *testing.T) {
 	c := newCache(100_000)
 	add := func(name string, bytes int) {
@@ -98,8 +98,8 @@ func TestCacheIsBounded(t *testing.T) {
 	}
 }
 
-// TestHints: rows that most commands of a class read become hints, and others do not. The hints change when the
-// commands change.
+// TestHints: a row becomes a hint if most commands of a class read it. Other rows do not. When the commands change,
+// so do the hints.
 func TestHints(t *testing.T) {
 	var h hints
 	for i := range 1000 {

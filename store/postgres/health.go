@@ -14,9 +14,10 @@ import (
 )
 
 // While calls are in progress, health checks on every tick whether bytes have arrived from the server. It counts
-// ticks instead of time, because a process that was suspended then counts only one silent tick and not seconds of
-// silence. After suspectTicks of silence, health sends a probe. If no byte arrives in the next silentTicks either,
-// the server is down. It is up again after a successful probe. Until then, another probe follows after each pause.
+// ticks and does not measure time: if the process was suspended, that is then one silent tick and not seconds of
+// silence. After suspectTicks silent ticks, health sends a probe. If no byte arrives in the next silentTicks either,
+// the server is down. Health then sends probes, with a pause after each. After a successful probe, the server is up
+// again.
 const (
 	tick         = 100 * time.Millisecond
 	suspectTicks = 5
@@ -29,7 +30,7 @@ const (
 // errDown means that the server is known to be down.
 var errDown = errors.New("the server does not answer; a probe runs in the background")
 
-// health knows whether the server responds, so calls do not have to wait for a server that does not.
+// health knows whether the server responds. If it does not, calls do not have to wait for it.
 type health struct {
 	hosts []*pgx.ConnConfig // to probe, in order
 	reset func()            // called when the server is up again
@@ -63,7 +64,7 @@ func newHealth(config *pgxpool.Config, log *slog.Logger, reset func()) *health {
 	return h
 }
 
-// hosts returns a configuration for each server in a URL, so a silent server does not block probes of the others.
+// hosts returns a configuration for each server in a URL. A silent server then does not block probes of the others.
 func hosts(config *pgx.ConnConfig) (all []*pgx.ConnConfig) {
 	first := config.Copy()
 	first.Fallbacks = nil
@@ -81,7 +82,6 @@ func (h *health) begin() {
 	h.up.Store(&period{ctx, cut})
 }
 
-// close ends the probes.
 func (h *health) close() {
 	h.end()
 	<-h.ended
@@ -139,12 +139,11 @@ func (h *health) goDown(reason string) {
 func (h *health) goUp() {
 	if h.isDown() {
 		h.log.Info("PostgreSQL answers again")
-		h.reset() // the old connections may be lost
+		h.reset() // the old connections may have been lost
 		h.begin()
 	}
 }
 
-// hearing makes connections record that bytes have arrived.
 func (h *health) hearing(dial pgconn.DialFunc) pgconn.DialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(ctx, network, address)

@@ -39,8 +39,8 @@ func within(t *testing.T, what string, promised time.Duration, f func()) {
 	}
 }
 
-// TestCutOffHolder cuts a replica off while it holds an object. No matter how many commands another replica has for
-// the object, they wait for less than a second and none fails. The replica that is cut off gives up soon.
+// TestCutOffHolder cuts a replica off while it holds an object. Commands of another replica for this object, however
+// many there are, wait for less than a second, and none fails. The replica that is cut off gives up soon.
 func TestCutOffHolder(t *testing.T) {
 	w, lost, other := behindWire(t, postgres.Config{})
 	run(t, other, object, put("n", "0"))
@@ -75,8 +75,8 @@ func TestCutOffHolder(t *testing.T) {
 	w.restore()
 }
 
-// TestKnownDown: after a server has become silent, the first calls fail soon and later ones at once. As soon as the
-// server responds again, commands succeed, and none of them has to fail first.
+// TestKnownDown: after a server has become silent, the first calls fail soon, and later calls fail at once. As soon
+// as the server responds again, commands succeed. None of them has to fail first.
 func TestKnownDown(t *testing.T) {
 	w, s, _ := behindWire(t, postgres.Config{})
 	run(t, s, object, put("a", "1"))
@@ -84,7 +84,7 @@ func TestKnownDown(t *testing.T) {
 		w.blackHole(true)
 		within(t, "noticing the outage", 3*time.Second, func() {
 			var all sync.WaitGroup
-			for i := range 50 { // more calls than connections
+			for i := range 50 { // more calls than there are connections
 				all.Go(func() {
 					if err := s.Run(t.Context(), ledger(i%20), put("a", "1")); !errors.Is(err, store.ErrUnavailable) {
 						t.Errorf("got %v", err)
@@ -129,8 +129,8 @@ func TestRefusingIsDown(t *testing.T) {
 	run(t, s, object, put("a", "2"))
 }
 
-// TestSlowIsNotDown: round trips of 200 ms, objects that others hold, and commits that take seconds do not count as
-// an outage.
+// TestSlowIsNotDown: three things do not count as an outage: round trips of 200 ms, objects that others hold, and
+// commits that take seconds.
 func TestSlowIsNotDown(t *testing.T) {
 	w, s, direct := behindWire(t, postgres.Config{MaxConns: 8})
 	url := database(t)

@@ -8,8 +8,8 @@ import (
 )
 
 // hints lists the individual rows that commands of a class usually read, such as an object's main row. If an object's
-// rows are not in memory or are probably out of date, these rows are read while taking the lock, which saves a round
-// trip. Hints never affect a result.
+// rows are not in memory, or are probably out of date, the statement that takes the lock also reads these rows. This
+// saves a round trip. Hints never affect a result.
 type hints struct {
 	mu      sync.Mutex
 	classes map[abi.Class]*habit
@@ -18,16 +18,15 @@ type hints struct {
 type habit struct {
 	counts map[string]int // by key
 	noted  int            // reads since the usual keys were last chosen
-	usual  []string       // the keys that are read most often
+	usual  []string       // keys that are read most often
 }
 
 const (
 	maxHints   = 4
-	habitReads = 64 // number of reads after which the usual keys are rechosen
+	habitReads = 64 // number of reads after which the usual keys are chosen again
 	hintShare  = 8  // a usual key has at least 1/hintShare of a class's reads
 )
 
-// note counts a read of a row.
 func (h *hints) note(class abi.Class, key string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -64,7 +63,6 @@ func (c *habit) choose() {
 	c.usual = c.usual[:min(len(c.usual), maxHints)]
 }
 
-// keys returns the usual keys of a class.
 func (h *hints) keys(class abi.Class) []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -44,14 +44,14 @@ func (s *Store) Write(ctx context.Context, key string, value []byte, ttlSeconds 
 	})
 }
 
-// Expire implements store.Store. If there are too many values, it also removes some that have not expired yet.
+// Expire implements store.Store. If the values take too much space, it also removes some that have not expired yet.
 // Replicas may call it at the same time.
 func (s *Store) Expire(ctx context.Context) (removed int, err error) {
 	removed, err = s.remove(ctx, stExpireKV, s.testTime(), expireBatch)
 	if err != nil || removed > 0 {
 		return removed, err
 	}
-	var size int64 // size of the table including its free space, which is cheap to query
+	var size int64 // size of the table including its free space; a query for it is cheap
 	err = s.call(ctx, func(ctx context.Context) error {
 		return s.single(ctx, func() error { return s.pool.QueryRow(ctx, stSizeKV).Scan(&size) })
 	})

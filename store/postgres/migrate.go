@@ -60,11 +60,11 @@ func (s *Store) migrate(ctx context.Context, config *pgxpool.Config, all []migra
 	return migrate(ctx, conn, all)
 }
 
-// migrate applies missing migrations in one transaction, so a failure leaves the schema unchanged. Replicas that
+// migrate applies the missing migrations in one transaction. If one fails, the schema does not change. Replicas that
 // start at the same time wait for each other.
 func migrate(ctx context.Context, conn *pgx.Conn, all []migration) error {
 	return pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
-		// The session's own limits are meant for short commands.
+		// The session's own limits are for short commands.
 		const patience = `SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true),
 			set_config('idle_in_transaction_session_timeout', '10s', true)`
 		if _, err := tx.Exec(ctx, patience); err != nil {

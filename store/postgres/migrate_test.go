@@ -44,8 +44,8 @@ func TestOlderBinaryRefuses(t *testing.T) {
 	}
 }
 
-// TestFailedMigration: a failed migration leaves nothing behind, and neither do the migrations before it. The next
-// start repeats them.
+// TestFailedMigration: if a migration fails, nothing of it and of the migrations before it is left. The next start
+// repeats them all.
 func TestFailedMigration(t *testing.T) {
 	server, name, url := newDatabase(t)
 	all, err := migrations(embedded)

@@ -52,7 +52,7 @@ func read(rows store.Rows, key string) string {
 	return string(found[0].Value)
 }
 
-// look returns a row's value using a separate command.
+// look returns a row's value. It uses a separate command.
 func look(t *testing.T, s store.Store, o store.Object, key string) (value string) {
 	t.Helper()
 	run(t, s, o, func(rows store.Rows, _ uint64) error {
@@ -80,8 +80,8 @@ func increment(key string) store.Command {
 	}
 }
 
-// TestReplicasCount: several replicas concurrently increment the same rows of objects that did not exist before, and
-// no increment is lost.
+// TestReplicasCount: several replicas increment the same rows at the same time. The objects did not exist before. No
+// increment is lost.
 func TestReplicasCount(t *testing.T) {
 	url := database(t)
 	const replicas, workers, each = 3, 8, 25
@@ -108,7 +108,7 @@ func TestReplicasCount(t *testing.T) {
 	}
 }
 
-// TestPasswordIsSecret: errors never contain the URL's password, however it is written.
+// TestPasswordIsSecret: errors never contain the URL's password, in whatever form the URL contains it.
 func TestPasswordIsSecret(t *testing.T) {
 	for _, url := range []string{
 		"postgres://u:s3cr3t%2F%25with%40signs@127.0.0.1:1/db", "postgres://u:s3cr3t/%with@signs@127.0.0.1:1/db",

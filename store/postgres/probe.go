@@ -54,7 +54,7 @@ type watch struct {
 	probe  *probe
 }
 
-// result returns the channel of the probe in progress. It is nil, which blocks, if there is none.
+// result returns the channel of the probe in progress. If there is none, it returns nil, which blocks.
 func (w *watch) result() <-chan error {
 	if w.probe == nil {
 		return nil
@@ -79,8 +79,8 @@ func (w *watch) tick(ctx context.Context) {
 	}
 }
 
-// probed records the result of a probe. If a server refuses a connection for a reason other than its shutdown or
-// startup, such as too many connections, it is up, and open connections still work.
+// probed records the result of a probe. If a server refuses a connection because it is shutting down or starting, it
+// is down. If it refuses for another reason, such as too many connections, it is up, and open connections still work.
 func (w *watch) probed(err error) {
 	w.probe, w.pause = nil, pauseTicks
 	w.failed.Store(false)

@@ -7,7 +7,7 @@ import (
 	"github.com/postern-ai/postern/store"
 )
 
-// queue makes this process's commands on an object wait for each other without each using a connection. Otherwise, a
+// queue makes this process's commands on an object wait for each other. They wait without a connection. Otherwise, a
 // busy object would use up the pool. Commands are served in order of arrival.
 type queue struct {
 	mu      sync.Mutex
@@ -71,7 +71,7 @@ func (q *queue) lock(ctx context.Context, o store.Object) error {
 }
 
 // giveUp ends all waits for an object's turn. The command whose turn it is has waited for another replica until its
-// timeout, and every other command would wait just as long.
+// timeout. Every other command would have to wait just as long.
 func (q *queue) giveUp(o store.Object) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -16,7 +16,7 @@ type rows struct {
 	deletes []string
 	wakeMs  uint64 // the alarm that the command asked for; 0: none
 	kv      []abi.Row
-	failed  error // error of a read; the transaction has failed, regardless of how the command handles the error
+	failed  error // error of a read; after it, the transaction has failed, even if the command ignores it
 }
 
 // Alarm implements store.Rows. A ringing alarm is no longer set.
@@ -72,10 +72,8 @@ func (r *rows) WriteKV(key string, value []byte) {
 	r.kv = append(r.kv, abi.Row{Key: key, Value: value})
 }
 
-// changed reports whether the command changes rows of the object.
 func (r *rows) changed() bool { return len(r.puts) > 0 || r.id != 0 && len(r.deletes) > 0 }
 
-// alarm returns the time of the alarm after the command.
 func (r *rows) alarm() uint64 {
 	if current := r.Alarm(); r.wakeMs == 0 || current != 0 && current <= r.wakeMs {
 		return current
@@ -112,7 +110,7 @@ func notNull(value []byte) []byte {
 	return value
 }
 
-// follow updates the facts after the commit.
+// follow updates the facts after a commit.
 func (r *rows) follow() {
 	for _, row := range r.puts {
 		r.facts.put(row)

@@ -12,8 +12,8 @@ import (
 
 const (
 	maxAttempts = 5
-	// maxPause is half of the longest pause before the first repetition. The longest pause doubles with each
-	// repetition.
+	// maxPause is half of the longest pause before the first repetition. With each repetition, the longest pause
+	// doubles.
 	maxPause = 20 * time.Millisecond
 )
 
@@ -35,7 +35,7 @@ func (s *Store) Run(ctx context.Context, o store.Object, command store.Command) 
 	})
 }
 
-// command runs a command like call and counts it.
+// command runs a command in the way that call runs f, and counts it.
 func (s *Store) command(ctx context.Context, f func(context.Context) error) error {
 	err := s.call(ctx, f)
 	s.count(err)
@@ -83,8 +83,8 @@ func (s *Store) outcome(err error) error {
 	return s.unavailable(err)
 }
 
-// committing returns a context for work that must not end with its caller's context. It ends after the timeout, or
-// when the server is down.
+// committing returns a context for work that must continue when the caller's context ends. It ends after the timeout,
+// or when the server is down.
 func (s *Store) committing(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, leave := s.health.cutting(context.WithoutCancel(ctx))
 	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
@@ -94,7 +94,7 @@ func (s *Store) committing(ctx context.Context) (context.Context, context.Cancel
 	}
 }
 
-// repeat retries a transaction that certainly did not commit, as long as a retry may help.
+// repeat repeats a transaction that has certainly not committed, as long as that may help.
 func (s *Store) repeat(ctx context.Context, f func() error) (err error) {
 	for attempt := range maxAttempts {
 		if attempt > 0 {
@@ -126,7 +126,8 @@ func (s *Store) run(ctx context.Context, o store.Object, command store.Command) 
 	return t.finish(command)
 }
 
-// notAcquired distinguishes between a server that does not respond and a pool that is in use.
+// notAcquired returns an error that says why there was no connection: the server does not respond, or the pool is in
+// use.
 func (s *Store) notAcquired(ctx context.Context, err error) error {
 	if stat := s.pool.Stat(); ctx.Err() != nil && stat.AcquiredConns() >= stat.MaxConns() {
 		return fmt.Errorf("%w: all %d connections to PostgreSQL are in use", store.ErrOverloaded, stat.MaxConns())

@@ -16,7 +16,6 @@ import (
 	"github.com/postern-ai/postern/test/pgtest"
 )
 
-// connect opens a connection for the test itself.
 func connect(t *testing.T, url string) *pgx.Conn {
 	t.Helper()
 	c, err := pgx.Connect(t.Context(), url)
@@ -40,7 +39,6 @@ const (
 	timeSQL    = "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 )
 
-// number returns the result of a query.
 func number(t *testing.T, c *pgx.Conn, sql string) (n int64) {
 	t.Helper()
 	if err := c.QueryRow(t.Context(), sql).Scan(&n); err != nil {
@@ -49,7 +47,6 @@ func number(t *testing.T, c *pgx.Conn, sql string) (n int64) {
 	return n
 }
 
-// until waits until f holds.
 func until(t *testing.T, f func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !f(); time.Sleep(time.Millisecond) {
@@ -59,8 +56,8 @@ func until(t *testing.T, f func() bool) {
 	}
 }
 
-// TestTimeIsReadAfterLock: a command that has waited for its object gets the time at which it locked the object, even
-// if the other transaction has changed nothing.
+// TestTimeIsReadAfterLock: if a command has waited for its object, it gets the time at which it locked the object,
+// even if the other transaction has changed nothing.
 func TestTimeIsReadAfterLock(t *testing.T) {
 	url := database(t)
 	s := open(t, postgres.Config{URL: url})
@@ -77,7 +74,7 @@ func TestTimeIsReadAfterLock(t *testing.T) {
 		got <- at
 	}()
 	until(t, func() bool { return number(t, watcher, waitingSQL) == 1 })
-	time.Sleep(20 * time.Millisecond) // makes a time from before the wait visibly earlier
+	time.Sleep(20 * time.Millisecond) // if a time is from before the wait, it is now visibly earlier
 	released := number(t, watcher, timeSQL)
 	exec(t, holder, "ROLLBACK")
 	if at := <-got; at < uint64(released) {
@@ -192,8 +189,8 @@ func TestPoolInUse(t *testing.T) {
 	}
 }
 
-// TestRestartIsNotNoticed: after a restart of the server, the next commands succeed although they use connections
-// that were idle during the restart.
+// TestRestartIsNotNoticed: the server restarts while connections are idle. The next commands use these connections
+// and succeed.
 func TestRestartIsNotNoticed(t *testing.T) {
 	server := pgtest.Start(t)
 	s := open(t, postgres.Config{URL: server.URL(server.Database(t)), MaxConns: 8})
@@ -225,7 +222,7 @@ func TestRestartIsNotNoticed(t *testing.T) {
 }
 
 // TestCommitsAreSynchronous: commands wait for the disk even if the database's default says otherwise. Cached
-// responses do not.
+// responses do not wait.
 func TestCommitsAreSynchronous(t *testing.T) {
 	server := pgtest.Shared(t)
 	name := server.Database(t)
@@ -234,7 +231,7 @@ func TestCommitsAreSynchronous(t *testing.T) {
 	}
 	url := server.URL(name)
 	s := open(t, postgres.Config{URL: url})
-	// A trigger records the setting under which a table is written.
+	// A trigger records the setting with which a table is written.
 	exec(t, connect(t, url), `CREATE TABLE seen (what text);
 		CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS
 			'BEGIN INSERT INTO seen VALUES (TG_TABLE_NAME || '' '' || current_setting(''synchronous_commit'')); RETURN NULL; END';

@@ -24,20 +24,21 @@ const (
 	stCheck     = "postern_check"
 )
 
-// nowMs is the database's time in Unix milliseconds. now() would return the start of the transaction, which is before
-// it held the lock.
+// nowMs is the database's time in Unix milliseconds. now() would be wrong: it returns the start of the transaction,
+// before the transaction held the lock.
 const nowMs = "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 
-// theTime is a test's time, which is the first parameter, or otherwise the database's. Because it is a subquery, it
-// is evaluated only once, so an index can be used.
+// theTime is the first parameter if that is set (a test's time). Otherwise, it is the database's time. It is a
+// subquery, so it is evaluated only once, and an index can be used.
 const theTime = "(SELECT coalesce($1::bigint, " + nowMs + "))"
 
 // statements are the prepared statements.
 var statements = map[string]string{
 	stBegin:  "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
 	stCommit: "COMMIT",
-	// The subquery locks before the outer query reads the time, because PostgreSQL never merges a query with FOR
-	// UPDATE into another. For an object that does not exist, the result is a row of nulls.
+	// The subquery takes the lock before the outer query reads the time. PostgreSQL keeps this order, because it
+	// never merges a query with FOR UPDATE into another one. If an object does not exist, the result is a row of
+	// nulls.
 	stLock: "SELECT o.id, o.version, o.alarm, " + nowMs + ` FROM (SELECT 1) AS always LEFT JOIN (
 		SELECT id, version, alarm FROM postern_objects WHERE class = $1 AND name = $2 FOR UPDATE) AS o ON true`,
 	stLockDue: "SELECT o.id, o.class, o.name, o.version, o.alarm, " + nowMs + ` FROM (
@@ -64,7 +65,7 @@ var statements = map[string]string{
 	stDeleteKV: "DELETE FROM postern_kv WHERE key = $1",
 	stExpireKV: `DELETE FROM postern_kv USING (SELECT set_config('synchronous_commit', 'off', true)) AS relaxed WHERE key IN (
 		SELECT key FROM postern_kv WHERE expires <= ` + theTime + ` ORDER BY expires LIMIT $2 FOR UPDATE SKIP LOCKED)`,
-	// Values that expire last are kept, up to a total size.
+	// The values that expire last are kept. Their total size is limited.
 	stEvictKV: `DELETE FROM postern_kv WHERE key IN (
 		SELECT key FROM (
 			SELECT key, expires, sum(pg_column_size(value) + octet_length(key)) OVER (ORDER BY expires DESC, key) AS total

@@ -15,8 +15,8 @@ import (
 	"github.com/postern-ai/postern/store"
 )
 
-// transaction is one command's transaction. It holds the lock of its object's row, if the object exists. An object
-// that does not exist has no rows. If it appears before the commit, the command is repeated.
+// transaction is one command's transaction. If its object exists, it holds the lock of the object's row. An object
+// that does not exist has no rows. If the object appears before the commit, the command is repeated.
 type transaction struct {
 	store   *Store
 	conn    *pgxpool.Conn
@@ -26,7 +26,7 @@ type transaction struct {
 	version int64
 	alarmMs uint64 // 0: none
 	nowMs   uint64
-	rang    bool   // the command is the alarm's
+	rang    bool   // the command belongs to the alarm
 	known   *int64 // version of the rows in memory; nil: no rows
 	shared  int    // see cached
 	facts   *facts
@@ -69,14 +69,15 @@ func (t *transaction) begin() error {
 	return results.Close()
 }
 
-// recall takes out the facts that this replica remembers about the object.
+// recall takes out the facts that this replica has about the object.
 func (t *transaction) recall() {
 	if entry := t.store.cache.take(t.object); entry != nil {
 		t.known, t.shared, t.facts = &entry.version, entry.shared, entry.facts
 	}
 }
 
-// hints returns the keys to read with the lock. It returns none if the remembered rows are probably up to date.
+// hints returns the keys that are read together with the lock. If the rows in memory are probably up to date, there
+// are none.
 func (t *transaction) hints() []string {
 	if t.known != nil && t.shared == 0 {
 		return nil
@@ -84,7 +85,7 @@ func (t *transaction) hints() []string {
 	return t.store.hints.keys(t.object.Class)
 }
 
-// check drops the remembered rows if they are out of date, which happens if another replica uses the object as well.
+// check drops the rows in memory if they are out of date. That happens if another replica uses the object as well.
 func (t *transaction) check() {
 	switch {
 	case t.known == nil:
@@ -96,7 +97,7 @@ func (t *transaction) check() {
 	}
 }
 
-// learn adds the rows that were read with the lock. If the remembered rows are up to date, there are none.
+// learn adds the rows that were read together with the lock. If the rows in memory are up to date, no rows were read.
 func (t *transaction) learn(results pgx.BatchResults, keys []string) error {
 	result, err := results.Query()
 	if err != nil {
@@ -115,8 +116,8 @@ func (t *transaction) learn(results pgx.BatchResults, keys []string) error {
 	return nil
 }
 
-// beginDue starts a transaction and locks the object with the earliest due alarm that no other transaction has
-// locked. It returns false if there is none.
+// beginDue starts a transaction and locks an object: the one with the earliest due alarm that no other transaction
+// has locked. If there is none, it returns false.
 func (t *transaction) beginDue(except []int64) (bool, error) {
 	var batch pgx.Batch
 	batch.Queue(stBegin)
@@ -178,7 +179,7 @@ func scanRow(row pgx.CollectableRow) (r abi.Row, err error) {
 	return r, err
 }
 
-// bound replaces NUL in the end of a range, because PostgreSQL does not accept it. Keys are printable, so the next
+// bound replaces NUL in the end of a range, because PostgreSQL does not accept NUL. Keys are printable, so the next
 // character has the same effect.
 func bound(key string) string { return strings.ReplaceAll(key, "\x00", "\x01") }
 
@@ -190,8 +191,8 @@ func (t *transaction) rollback() {
 }
 
 // commit writes the command's changes and commits. This takes one round trip, or two if it creates the object.
-// Read-only commands commit as well. The lock on the object's row is in the log, so COMMIT returns only when
-// everything that the command read is durable, including on the synchronous standby.
+// Read-only commands commit as well. The lock on the object's row is written to the log. COMMIT therefore returns
+// only when everything that the command read is durable, also on the synchronous standby.
 func (t *transaction) commit() error {
 	ctx, cancel := t.store.committing(t.ctx)
 	defer cancel()
@@ -220,8 +221,9 @@ func (t *transaction) commit() error {
 	return err
 }
 
-// newVersion returns a random version. A counter would repeat versions after a backup is restored or after a failover
-// that loses commits. A replica that remembers the lost versions would then take its rows for the current ones.
+// newVersion returns a random version. A counter would use versions again after a backup is restored, or after a
+// failover that loses commits. A replica that has rows of a lost version in memory would then take them for the
+// current rows.
 func newVersion(old int64) int64 {
 	for {
 		if v := rand.Int64(); v != old {
@@ -243,7 +245,7 @@ func (t *transaction) create(ctx context.Context, alarmMs uint64) error {
 	return nil
 }
 
-// send sends the last statements of the transaction. COMMIT comes after all others.
+// send sends the last statements of the transaction. COMMIT is the last one.
 func (t *transaction) send(ctx context.Context, batch *pgx.Batch) error {
 	data := t.conn.Conn().PgConn().CustomData()
 	delete(data, warned)
@@ -267,9 +269,9 @@ func (t *transaction) send(ctx context.Context, batch *pgx.Batch) error {
 	return nil
 }
 
-// refused reports whether the error of a statement proves that the transaction did not commit. The server must have
-// said so, and not just that it shut down after the COMMIT. A session that ended because its transaction was idle has
-// not read the COMMIT.
+// refused reports whether a statement's error proves that the transaction did not commit. The server must have said
+// so. An error that says only that the server shut down proves nothing, because COMMIT may have come before. If the
+// session ended because its transaction was idle, the server has not read the COMMIT.
 func refused(err error, commit bool) bool {
 	server := serverError(err)
 	return server != nil && (!commit || server.SeverityUnlocalized == "ERROR" || server.Code == idleTooLong)

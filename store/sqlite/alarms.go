@@ -9,16 +9,15 @@ import (
 	"github.com/postern-ai/postern/store"
 )
 
-// alarm is an object's alarm.
 type alarm struct {
 	object  store.Object
 	at      uint64 // Unix milliseconds; 0 only while the alarm rings
-	order   uint64 // at, or the time at which its command last failed if that is later; alarms ring in this order
+	order   uint64 // at, or the time of its command's last failure if that is later; alarms ring in this order
 	ringing bool   // a command has taken it
 	place   int    // position in the heap; -1: not in the heap
 }
 
-// alarms contains all alarms. They are kept in memory, in a heap unless they are ringing. Store.mu guards them.
+// alarms contains all alarms. All are in memory. Alarms that are not ringing are in a heap. Store.mu guards them.
 type alarms struct {
 	of    map[store.Object]*alarm
 	queue alarmQueue
@@ -64,7 +63,6 @@ func (a *alarms) place(found *alarm) {
 	}
 }
 
-// isDue reports whether an alarm can ring.
 func (a *alarms) isDue(now uint64) bool { return len(a.queue) > 0 && a.queue[0].order <= now }
 
 // take returns the earliest alarm if it is due, and marks it as ringing.
@@ -103,7 +101,7 @@ func (q *alarmQueue) Pop() any {
 }
 
 // Ring implements store.Store. If several alarms have the same time, the object whose name sorts first rings first.
-// An alarm whose command has failed rings again after all alarms that were due when it failed.
+// If the command of an alarm fails, the alarm rings again after all alarms that were due at that time.
 func (s *Store) Ring(ctx context.Context, command func(store.Object, store.Rows, uint64) error) (rang bool, err error) {
 	s.mu.Lock()
 	due := s.alarms.isDue(s.config.Clock.Now())
@@ -159,7 +157,7 @@ func (s *Store) rang(taken *alarm, failed bool) {
 	s.alarms.place(taken)
 }
 
-// errNotDue ends the command of an alarm that was undone because the group that set it failed.
+// errNotDue ends the command of an alarm that no longer exists: the group that set it failed.
 var errNotDue = errorString("store: the alarm is no longer due")
 
 type errorString string

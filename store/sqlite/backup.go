@@ -31,7 +31,6 @@ func Backup(ctx context.Context, dir, path string) error {
 	return stopped(ctx, dir, func(c *sqlite3.Conn) error { return backup(c, path) })
 }
 
-// backup copies a database. The file gets its final name when it is complete.
 func backup(c *sqlite3.Conn, path string) error {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("store: %s exists: name a new file", path)
@@ -70,8 +69,8 @@ func publish(part, path string) error {
 	return syncDir(filepath.Dir(path))
 }
 
-// Restore creates the database of a directory from a backup. It fails if the directory has a database, if another
-// process uses it, or if the backup is damaged.
+// Restore creates the database of a directory from a backup. It fails if the directory already has a database, if
+// another process uses the directory, or if the backup is damaged.
 func Restore(ctx context.Context, path, dir string) error {
 	if err := CheckIntegrity(ctx, path); err != nil {
 		return err
@@ -156,7 +155,7 @@ func stopped(ctx context.Context, dir string, f func(*sqlite3.Conn) error) error
 	return withConn(ctx, config.uri(DatabaseFile), f)
 }
 
-// checkIntegrity runs SQLite's own check, and checks that the file is Postern's and has a known version.
+// checkIntegrity runs SQLite's own check. It also checks that the file is Postern's and has a known version.
 func checkIntegrity(c *sqlite3.Conn) error {
 	stmt, _, err := c.Prepare("PRAGMA integrity_check(10)")
 	if err != nil {
@@ -177,7 +176,7 @@ func checkIntegrity(c *sqlite3.Conn) error {
 	return checkVersion(c)
 }
 
-// exclusive runs a function with a new connection, which recover interrupts.
+// exclusive runs a function with a new connection. A recovery interrupts the function.
 func (d *database) exclusive(ctx context.Context, f func(*sqlite3.Conn) error) error {
 	d.conns.RLock()
 	defer d.conns.RUnlock()

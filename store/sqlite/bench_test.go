@@ -10,7 +10,7 @@ import (
 	"github.com/postern-ai/postern/store/sqlite"
 )
 
-// BenchmarkCommand runs commands that read and replace two small rows on one object or on many.
+// BenchmarkCommand runs commands that read two small rows and replace them, on one object or on many.
 func BenchmarkCommand(b *testing.B) {
 	for _, objects := range []int64{1, 1000} {
 		b.Run(fmt.Sprint(objects, " objects"), func(b *testing.B) {

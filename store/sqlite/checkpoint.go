@@ -7,9 +7,9 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// When the log is mustCheckpoint times Config.LogPages long, the committer itself moves it into the database. A
-// checkpoint that runs alongside commits never reaches the end of the log. After the committer's own checkpoint, the
-// log starts over.
+// If the log is mustCheckpoint times as long as Config.LogPages, the committer itself moves it into the database. A
+// checkpoint that runs at the same time as commits never reaches the end of the log. After the committer's own
+// checkpoint, the log starts over.
 const mustCheckpoint = 8
 
 // checkpointer moves the write-ahead log into the database without delaying commits.
@@ -58,9 +58,9 @@ func (d *database) checkpoint() {
 	d.suspect(err)
 }
 
-// suspect remembers a failed checkpoint. The next commit reopens the connections, and no checkpoint runs before that.
-// The sync of another checkpoint would succeed without the pages that the failed one has lost. A checkpoint that was
-// busy or found the disk full is only postponed.
+// suspect records a failed checkpoint. The next commit reopens the connections, and no checkpoint runs before that.
+// If another checkpoint ran, its sync would succeed without the pages that the failed one has lost. If a checkpoint
+// was busy or the disk was full, it is only postponed.
 func (d *database) suspect(err error) {
 	if err == nil || errors.Is(err, sqlite3.INTERRUPT) {
 		return

@@ -21,7 +21,7 @@ func (s *Store) commitGroups() {
 				break
 			}
 			s.finish(g, s.commit(g))
-			runtime.Gosched() // lets its callers join the next group, which would otherwise start without them
+			runtime.Gosched() // the group's callers can then join the next group, which would otherwise start without them
 		}
 	}
 }
@@ -56,8 +56,8 @@ func (s *Store) commit(g *group) error {
 	return nil
 }
 
-// finish completes a group's commands. If the group has failed, changes in the open group that rely on it fail as
-// well.
+// finish completes the commands of a group. If the group has failed, changes in the open group that rely on it fail,
+// too.
 func (s *Store) finish(g *group, err error) {
 	s.mu.Lock()
 	g.err, s.flushing = err, nil
@@ -79,8 +79,8 @@ func (s *Store) finish(g *group, err error) {
 	close(g.done)
 }
 
-// drop invalidates an object's rows in memory after a group has failed, so that commands read them from the database
-// again. before is the alarm in the database.
+// drop discards an object's rows in memory after a group has failed. Commands then read them from the database again.
+// before is the alarm in the database.
 func (s *Store) drop(e *entry, before uint64) {
 	if c := s.open.changes[e]; c != nil {
 		c.dropped = true
@@ -95,7 +95,7 @@ func (s *Store) drop(e *entry, before uint64) {
 	s.alarms.set(e.object, before)
 }
 
-// dropKV removes the key-value writes of commands that were dropped.
+// dropKV removes the key-value writes of dropped commands.
 func (g *group) dropKV() {
 	kept := g.kv[:0]
 	clear(g.kvLatest)

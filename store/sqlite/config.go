@@ -36,7 +36,8 @@ const (
 type Config struct {
 	// Dir is the directory with the database. It is created if it does not exist.
 	Dir string
-	// MustExist makes Open fail with ErrMissing instead of creating a database if the directory has none with tables.
+	// MustExist makes Open fail with ErrMissing if the directory has no database with tables. Without MustExist, Open
+	// creates the database.
 	MustExist bool
 	// Durability is Full by default.
 	Durability Durability
@@ -56,8 +57,8 @@ type Config struct {
 	Readers int
 	// Log receives messages about disk failures and recoveries. Optional.
 	Log *slog.Logger
-	// LogPages is the number of pages of 4 KiB in the write-ahead log at which a checkpoint runs, by default 1,000.
-	// The log grows to about eight times that size while commits are faster than checkpoints.
+	// LogPages is the length of the write-ahead log, in pages of 4 KiB, at which a checkpoint runs. The default is
+	// 1,000. If commits are faster than checkpoints, the log grows to about eight times that length.
 	LogPages int
 	// Observe is called after each group, by the goroutine that writes them. Optional.
 	Observe func(Commit)

@@ -9,11 +9,11 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// pragmas for every connection. Checkpoints run in a separate goroutine, and closing a connection does not start one.
+// Every connection has these pragmas. Checkpoints run in a separate goroutine, so no connection starts one, not even
+// when it is closed.
 const pragmas = `PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; PRAGMA temp_store = MEMORY; PRAGMA foreign_keys = OFF;
 	PRAGMA busy_timeout = 5000; PRAGMA journal_size_limit = 16777216; PRAGMA synchronous = `
 
-// connect opens a connection.
 func (o *opener) connect(flags sqlite3.OpenFlag) (*sqlite3.Conn, error) {
 	conn, err := o.open(flags | sqlite3.OPEN_URI | sqlite3.OPEN_NOFOLLOW)
 	if err != nil {
@@ -59,8 +59,8 @@ func prepare(c *sqlite3.Conn, statements map[**sqlite3.Stmt]string) error {
 	return nil
 }
 
-// closeConn closes a connection and its statements. It ignores errors, because they repeat the errors of earlier
-// statements.
+// closeConn closes a connection and its statements. It ignores their errors, because these only repeat errors of
+// earlier statements.
 func closeConn(c *sqlite3.Conn) {
 	if c == nil {
 		return

@@ -18,7 +18,7 @@ import (
 	"github.com/postern-ai/postern/store"
 )
 
-// database contains the connections to the database: one writes, some read, and one makes checkpoints.
+// database contains the connections to the database. One writes, some read, and one makes checkpoints.
 type database struct {
 	config  *Config
 	conns   sync.RWMutex // held for reading while a connection other than the writer's is in use; held for writing to reopen all connections
@@ -30,11 +30,11 @@ type database struct {
 	checkpointer checkpointer
 	suspected    atomic.Bool // a checkpoint has failed
 
-	// The fields below are only for the committer.
+	// Only the committer uses the fields below.
 	writer    *writer // nil: it must be opened
 	failure   error   // error of the last attempt to write
 	failures  int     // number of consecutive failed attempts
-	reopen    bool    // the connections cannot be trusted after the failure
+	reopen    bool    // after the failure, the connections cannot be trusted
 	attempted time.Time
 }
 
@@ -49,7 +49,7 @@ func (d *database) open(c *Config, stats *counters) (err error) {
 		d.readers <- &reader{}
 	}
 	if c.MustExist {
-		// SQLite would remove the log of an empty file.
+		// If the database file is empty, SQLite removes the log.
 		if info, err := os.Stat(c.path()); errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
 			return ErrMissing
 		}
@@ -66,9 +66,10 @@ func (d *database) open(c *Config, stats *counters) (err error) {
 	return nil
 }
 
-// openWriter opens the writer. If it finds a log, it makes the log durable before anything is added to it. A sync may
-// have failed earlier, in the previous process or in an attempt to recover. It also makes the directory entries of
-// the database and its log durable. SQLite creates the log with the first change.
+// openWriter opens the writer. If there is a log, it makes the log durable before anything is added to it, because a
+// sync may have failed earlier (in the previous process or in an attempt to recover). SQLite creates the log with the
+// first change, so openWriter makes a change. Then it makes the directory entries of the database and of its log
+// durable.
 func (d *database) openWriter() (err error) {
 	w, err := openWriter(&d.opener)
 	if err != nil {
@@ -97,8 +98,8 @@ func createPrivate(path string) error {
 	return f.Close()
 }
 
-// syncDir syncs the directory, because SQLite's file layer syncs the file a second time instead (go-sqlite3 v0.35.6,
-// vfsFile.Sync in its package vfs).
+// syncDir syncs the directory. SQLite's file layer does not: it syncs the file a second time instead (go-sqlite3
+// v0.35.6, vfsFile.Sync in its package vfs).
 func (d *database) syncDir() error {
 	if layer, ok := vfs.Find(d.config.VFS).(interface{ SyncDir(string) error }); ok {
 		return layer.SyncDir(d.config.Dir)
@@ -140,7 +141,8 @@ func (d *database) read(ctx context.Context, f func(*reader) error) error {
 	return nil
 }
 
-// commit writes a group. After a failure, it first tries to recover, at once and then a few times per second.
+// commit writes a group. If the last attempt failed, it first tries to recover, at once and then a few times per
+// second.
 func (d *database) commit(g *group) error {
 	if d.failures > 1 && time.Since(d.attempted) < retryEvery {
 		return d.failure
@@ -178,8 +180,8 @@ func (d *database) note(err error) {
 	}
 }
 
-// harmless reports whether the connections can still be trusted after a failed transaction. They can if the disk was
-// full or nothing was written.
+// harmless reports whether the connections can still be trusted after a failed transaction. They can be trusted if
+// the disk was full or nothing was written.
 func harmless(err error) bool {
 	for _, code := range []sqlite3.ErrorCode{sqlite3.FULL, sqlite3.BUSY, sqlite3.READONLY} {
 		if errors.Is(err, code) {
@@ -204,7 +206,7 @@ func (d *database) close() {
 	}
 }
 
-// interrupt ends backups and checks, which would use the connections for a long time.
+// interrupt ends backups and checks. Otherwise, they would use the connections for a long time.
 func (d *database) interrupt() { d.running.interrupt() }
 
 // closeOthers closes all connections except the writer's. The caller holds conns.

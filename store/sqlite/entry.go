@@ -9,7 +9,6 @@ import (
 	"github.com/postern-ai/postern/store"
 )
 
-// entry is one object in memory.
 type entry struct {
 	object store.Object
 
@@ -21,8 +20,8 @@ type entry struct {
 	bytes  int        // of rows
 
 	// Guarded by Store.mu.
-	epoch        uint64 // starts at 1; increases when a group with the object's changes fails, which invalidates the rows
-	last         *group // newest group with changes to the object; nil once it is durable
+	epoch        uint64 // starts at 1; if a group with the object's changes fails, it increases, and the rows are no longer valid
+	last         *group // newest group with changes to the object; nil: all changes are durable
 	users        int    // goroutines that use the entry
 	counted      int    // bytes of this entry that objects.bytes includes
 	newer, older *entry // in the list of unused entries
@@ -37,7 +36,6 @@ const (
 
 func sizeOf(r *abi.Row) int { return len(r.Key) + len(r.Value) + rowBytes }
 
-// find returns the index of a key in e.rows.
 func (e *entry) find(key string) (int, bool) {
 	return slices.BinarySearchFunc(e.rows, key, func(r abi.Row, key string) int { return strings.Compare(r.Key, key) })
 }
@@ -59,7 +57,7 @@ func (e *entry) read(g abi.Range) []abi.Row {
 	return e.rows[first:last:last]
 }
 
-// put and delete change the rows in memory. Slices that read returned to earlier commands become undefined.
+// put and delete change the rows in memory. They may overwrite slices that read has returned to earlier commands.
 func (e *entry) put(row abi.Row) {
 	at, found := e.find(row.Key)
 	if found {
@@ -81,12 +79,13 @@ func (e *entry) delete(key string) {
 // forget drops the rows from memory.
 func (e *entry) forget() { e.rows, e.bytes = nil, 0 }
 
-// objects contains the entries by name. Unused entries are in a list. The least recently used one is removed first.
+// objects contains the entries by name. The unused ones are in a list, from which the least recently used one is
+// removed first.
 type objects struct {
 	limit  int
 	bytes  int
 	all    map[store.Object]*entry
-	unused entry // sentinel: newer is the oldest entry, older the newest
+	unused entry // start and end of the ring: its newer is the oldest entry, its older is the newest
 }
 
 func (o *objects) init(limit int) {
@@ -94,7 +93,6 @@ func (o *objects) init(limit int) {
 	o.unused.newer, o.unused.older = &o.unused, &o.unused
 }
 
-// use returns an object's entry. The caller must release it.
 func (s *Store) use(o store.Object) *entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -21,7 +21,8 @@ import (
 // giveUp is the time after which a test stops waiting for a recovery.
 const giveUp = 20 * time.Second
 
-// disk is a store on a faulty disk, with counters in several objects and the numbers of acknowledged increments.
+// disk is a store on a faulty disk. Counters are in several objects. For each counter, disk has the number of
+// increments that were acknowledged.
 type disk struct {
 	*testing.T
 	fs     *faultvfs.FS
@@ -80,7 +81,7 @@ func (d *disk) increment(i int) error {
 	return err
 }
 
-// load increments counters in several goroutines, each until stop returns true for its last error.
+// load increments counters in several goroutines. Each goroutine ends when stop returns true for its last error.
 func (d *disk) load(seed uint64, stop func(n int, err error) bool) {
 	var all sync.WaitGroup
 	for worker := range 4 {
@@ -159,13 +160,13 @@ func (d *disk) restart() {
 }
 
 // TestPowerLoss cuts the power at many points. With full durability, nothing acknowledged is lost, and the database
-// is intact. With process durability, something must be lost. Otherwise, the test could not detect a loss.
+// is intact. With process durability, something must be lost: if nothing were, the test could not detect a loss.
 func TestPowerLoss(t *testing.T) {
 	lost := map[sqlite.Durability]int{}
 	for _, durability := range []sqlite.Durability{sqlite.Full, sqlite.Process} {
 		for seed := range uint64(30) {
 			d := newDisk(t, seed, sqlite.Config{Durability: durability})
-			for round := range uint64(2) { // the second cut may also happen during recovery from the first
+			for round := range uint64(2) { // the power may be cut again during the recovery from the first cut
 				d.fs.CutAfter(1 + rand.New(rand.NewPCG(seed, round)).IntN(1500))
 				d.load(seed+round<<32, func(_ int, err error) bool { return err != nil && d.fs.IsOff() })
 				d.restart()
@@ -201,7 +202,7 @@ func (d *disk) recovered() {
 	}
 }
 
-// TestDiskFaults makes operations fail at random and then, for a while, always. No acknowledged change is lost, not
+// TestDiskFaults makes operations fail: first at random, then always for a while. No acknowledged change is lost, not
 // even if the power fails afterwards. Failed commands change nothing, and the store recovers without being reopened.
 func TestDiskFaults(t *testing.T) {
 	for name, fault := range map[string]struct {
@@ -271,7 +272,7 @@ func (d *disk) faults(seed uint64, op faultvfs.Op, err error) {
 			}
 		}
 	}
-	d.fs.CutAfter(1 + random.IntN(400)) // also during a checkpoint of the changes around the fault
+	d.fs.CutAfter(1 + random.IntN(400)) // also during a checkpoint of the changes that were made around the fault
 	d.load(seed+1, func(_ int, err error) bool { return err != nil && d.fs.IsOff() })
 	d.restart()
 	if lost := d.lost(); lost != 0 && d.config.Durability == sqlite.Full {
@@ -281,9 +282,9 @@ func (d *disk) faults(seed uint64, op faultvfs.Op, err error) {
 }
 
 // TestTwoLostSyncs lets two syncs of the write-ahead log fail, with several good ones in between. The second failure
-// can happen during recovery from the first. The frames that the recovery writes are then lost although readers see
-// them, and later changes must not rely on them. In a variant, the process ends after the failures, and the next
-// process finds the content that the kernel shows.
+// can happen during the recovery from the first. In that case, the frames that the recovery writes are lost, but
+// readers see them. Later changes must not rely on them. In a variant, the process ends after the failures, and the
+// next process finds the content that the kernel shows.
 func TestTwoLostSyncs(t *testing.T) {
 	for between := range 8 {
 		for _, again := range []bool{false, true} {
@@ -316,16 +317,16 @@ func TestTwoLostSyncs(t *testing.T) {
 	}
 }
 
-// TestEvictedPages lets a sync of the log fail. The kernel drops the log from memory at one of the next process's
-// operations, so SQLite may have read changes that no later reader sees. The log had started over earlier, so the
-// disk has older frames in place of the lost ones.
+// TestEvictedPages lets a sync of the log fail. When the next process makes one of its operations, the kernel drops
+// the log from memory. SQLite may then have read changes that no later reader sees. The log had started over before,
+// so the disk has older frames in the place of the lost ones.
 func TestEvictedPages(t *testing.T) {
 	log := sqlite.DatabaseFile + "-wal"
 	for at := 1; at <= 40; at++ {
 		d := newDisk(t, uint64(at), sqlite.Config{})
 		for checkpointed, n := d.checkpointed(), 0; n < 200 && !checkpointed.Load(); n++ {
 			_ = d.increment(n % counters)
-			time.Sleep(time.Millisecond) // for a checkpoint that reaches the log's end
+			time.Sleep(time.Millisecond) // time for a checkpoint that reaches the log's end
 		}
 		_ = d.increment(0) // starts the log over
 		d.fs.SetFault(func(op faultvfs.Op, file string) error {
@@ -365,7 +366,7 @@ func (d *disk) reopen() {
 	d.store = opened
 }
 
-// checkpointed is set to true when a checkpoint syncs the database.
+// checkpointed becomes true when a checkpoint syncs the database.
 func (d *disk) checkpointed() *atomic.Bool {
 	done := new(atomic.Bool)
 	d.fs.SetFault(func(op faultvfs.Op, file string) error {
@@ -378,8 +379,8 @@ func (d *disk) checkpointed() *atomic.Bool {
 }
 
 // TestLostSync lets one sync of the write-ahead log fail before a checkpoint and cuts the power at every point after
-// it. The kernel has dropped pages that it shows as written, so a checkpoint that relied on the next sync would leave
-// a database with half of its changes.
+// it. The kernel has dropped pages but shows them as written. If the checkpoint relied on the next sync, the database
+// would have only half of its changes.
 func TestLostSync(t *testing.T) {
 	for cut := 1; cut < 240; cut += 3 {
 		d := newDisk(t, uint64(cut), sqlite.Config{Durability: sqlite.Process})

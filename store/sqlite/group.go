@@ -11,21 +11,21 @@ import (
 	"github.com/postern-ai/postern/store"
 )
 
-// group is a set of commands that become durable in one transaction, or fail together. Commands join the open group
-// while the previous group is being written.
+// group is a set of commands that become durable in one transaction. If the transaction fails, all of them fail.
+// Commands join the open group while the previous group is being written.
 type group struct {
 	changes  map[*entry]*change
 	order    []*change
 	kv       []kvWrite
 	kvLatest map[string]int // the last write of each key in kv
 	tasks    []func(*writer) error
-	probe    bool // the group is written even if it has no changes
+	probe    bool // true: the group is written even if it has no changes
 	commands int
 	bytes    int64
 
 	done    chan struct{}     // closed when the group is durable or has failed
 	err     error             // set before done is closed
-	refused map[*entry]uint64 // objects whose changes were removed because they relied on a failed group, with the epoch of these changes
+	refused map[*entry]uint64 // objects whose changes were removed because they relied on a failed group; the epoch of those changes
 }
 
 // change contains a group's changes to one object. If several commands change a row, only the last change counts.
@@ -47,7 +47,7 @@ type changedRow struct {
 
 // kvWrite is a write to the key-value store. An empty value deletes the key.
 type kvWrite struct {
-	owner     *change // nil: the write belongs to no object
+	owner     *change // nil: no object wrote it
 	key       string
 	value     []byte
 	expiresMs uint64 // 0: never
@@ -99,7 +99,7 @@ func (s *Store) join(r *rows) (ticket, error) {
 	case e.epoch != r.epoch:
 		return t, errRefused
 	case !r.changes() && !setsAlarm && len(r.kv) == 0 && !r.ringing:
-		t.group = e.last // makes the rows that the command has read durable together with it
+		t.group = e.last // the rows that the command has read become durable together with it
 		return t, nil
 	case s.closed:
 		return t, errClosed
@@ -127,7 +127,6 @@ func keep(rows []abi.Row) {
 	}
 }
 
-// change returns the group's changes to an object.
 func (g *group) change(s *Store, e *entry) *change {
 	if c := g.changes[e]; c != nil {
 		return c
@@ -143,7 +142,6 @@ func (g *group) change(s *Store, e *entry) *change {
 	return c
 }
 
-// apply merges a command's changes into the group's.
 func (c *change) apply(r *rows) {
 	for _, row := range r.puts {
 		c.set(changedRow{Row: row})
@@ -162,7 +160,6 @@ func (c *change) set(row changedRow) {
 	}
 }
 
-// apply applies a command's changes in memory.
 func (e *entry) apply(r *rows, limit int) {
 	if e.large {
 		return
@@ -189,7 +186,6 @@ func (r *rows) size() (n int64) {
 	return n + int64(len(r.deletes))*rowBytes
 }
 
-// write adds a write to the key-value store.
 func (g *group) write(w kvWrite) {
 	if g.kvLatest == nil {
 		g.kvLatest = map[string]int{}
@@ -215,7 +211,7 @@ func (s *Store) notify() {
 	}
 }
 
-// pending returns the changes to an object that might not be durable yet, oldest first.
+// pending returns the changes to an object that might not be durable yet. The older ones come first.
 func (s *Store) pending(e *entry) (flushing, open *change) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -225,7 +221,7 @@ func (s *Store) pending(e *entry) (flushing, open *change) {
 	return flushing, s.open.changes[e]
 }
 
-// add adds work that does not belong to an object to the open group and waits for it.
+// add adds work without an object to the open group and waits for it.
 func (s *Store) add(ctx context.Context, bytes int64, join func(*group)) (err error) {
 	if err := s.enter(ctx); err != nil {
 		return err

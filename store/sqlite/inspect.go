@@ -10,8 +10,8 @@ import (
 	"github.com/postern-ai/postern/store"
 )
 
-// Inspect checks the database in the directory of a stopped server. It neither creates nor changes files. Its error
-// matches fs.ErrNotExist if there is no database, and ErrInUse if a server is running.
+// Inspect checks the database in the directory of a stopped server. It neither creates nor changes files. If there is
+// no database, its error matches fs.ErrNotExist. If a server is running, its error matches ErrInUse.
 func Inspect(ctx context.Context, dir string) error {
 	config := Config{Dir: dir}
 	if _, err := os.Stat(config.path()); err != nil {
@@ -31,10 +31,10 @@ func Inspect(ctx context.Context, dir string) error {
 	return checkIntegrity(conn)
 }
 
-// inspecting opens a connection for Inspect. A database without a write-ahead log is opened as immutable, so that
-// SQLite does not create a log and its index (https://sqlite.org/uri.html#uriimmutable). A log that a killed server
-// has left behind must be read. With an exclusive lock, its index is in memory (https://sqlite.org/wal.html#noshm).
-// The log is kept, because closing does not make a checkpoint.
+// inspecting opens a connection for Inspect. If the database has no write-ahead log, it is opened as immutable, so
+// that SQLite does not create a log and its index (https://sqlite.org/uri.html#uriimmutable). If a killed server has
+// left a log behind, that log must be read. With an exclusive lock, its index is in memory
+// (https://sqlite.org/wal.html#noshm). The log stays, because closing the connection does not make a checkpoint.
 func inspecting(c *Config) (*sqlite3.Conn, error) {
 	uri := c.uri(DatabaseFile)
 	if info, err := os.Stat(c.path() + "-wal"); err != nil || info.Size() == 0 {

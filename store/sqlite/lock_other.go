@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 )
 
-// lockDir creates the directory. Without flock, nothing keeps out a second process.
+// lockDir creates the directory. This system has no flock, so a second process is not kept out.
 func lockDir(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err

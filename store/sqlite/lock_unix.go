@@ -24,8 +24,8 @@ func lockDir(dir string) (*os.File, error) {
 	return tryLock(f, dir)
 }
 
-// lockExisting locks a directory without creating a file in it. The lock is nil if the directory has no lock file,
-// because then no server uses it.
+// lockExisting locks a directory without creating a file in it. If the directory has no lock file, no server uses it,
+// and the lock is nil.
 func lockExisting(dir string) (*os.File, error) {
 	f, err := os.Open(filepath.Join(dir, LockFile))
 	if errors.Is(err, fs.ErrNotExist) {

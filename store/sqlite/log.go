@@ -9,7 +9,7 @@ import (
 	"github.com/ncruces/go-sqlite3/vfs"
 )
 
-// The layout of a write-ahead log: https://sqlite.org/fileformat2.html#the_write_ahead_log
+// The parts of a write-ahead log: https://sqlite.org/fileformat2.html#the_write_ahead_log
 const (
 	walHeader   = 32
 	frameHeader = 24
@@ -19,11 +19,11 @@ const (
 	bigMagic    = 0x377f0683
 )
 
-// errLog means that the log lacks changes that SQLite has read or written, because the disk has lost them.
+// errLog means that the disk has lost changes in the log that SQLite has read or written.
 var errLog = errors.New("the write-ahead log has lost changes after a failed sync: if the error stays, start the server again")
 
-// rewrite checks the header and the first frames of a log and writes them again. It checks them first, because the
-// kernel may have reread pages from the disk that a failed sync has lost.
+// rewrite checks the header and the first frames of a log. Then it writes them again. It checks them because of
+// failed syncs: after one, the kernel may have read old pages from the disk again.
 func rewrite(log vfs.File, frames int) error {
 	if frames == 0 {
 		return nil
@@ -81,7 +81,7 @@ func newChain(header []byte) (*chain, error) {
 	return c, nil
 }
 
-// add checks frames.
+// add adds frames to the checksum and checks them.
 func (c *chain) add(frames []byte) error {
 	for ; len(frames) > 0; frames = frames[frameBytes:] {
 		f := frames[:frameBytes]

@@ -12,8 +12,8 @@ import (
 
 var _ store.Meter = (*sqlite.Store)(nil)
 
-// TestMeasure: the figures count commands, not groups, and a command's own error does not count as a failure of the
-// store.
+// TestMeasure: the figures count commands, not groups. If a command returns its own error, that is not a failure of
+// the store.
 func TestMeasure(t *testing.T) {
 	s, err := sqlite.Open(t.Context(), sqlite.Config{Dir: t.TempDir()})
 	if err != nil {

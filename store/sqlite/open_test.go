@@ -45,7 +45,8 @@ func value(t *testing.T, s store.Store, name, key string) (value string) {
 	return value
 }
 
-// TestReopen checks that rows, alarms, IDs and the key-value store survive closing the store.
+// TestReopen checks that rows, alarms, IDs and the key-value store are still there after the store was closed and
+// opened again.
 func TestReopen(t *testing.T) {
 	clock, dir := storetest.NewClock(), t.TempDir()
 	for round := range 3 {
@@ -234,7 +235,7 @@ func TestBounds(t *testing.T) {
 	commit(t, s, "n", "k", "v", 0)
 }
 
-// TestStartOnFullDisk: the error names the disk.
+// TestStartOnFullDisk: the error says that the disk is full.
 func TestStartOnFullDisk(t *testing.T) {
 	fs := faultvfs.New(t.TempDir(), 1)
 	config := sqlite.Config{Dir: "/data", VFS: fs.Name}

@@ -12,19 +12,19 @@ import (
 	"github.com/ncruces/go-sqlite3/vfs"
 )
 
-// opener opens connections. When SQLite opens the file, it reads the header. If that fails, the memory and address
-// space of the attempt are not freed until the process ends (go-sqlite3 v0.35.6, newConn). Therefore, opener first
-// reads the header itself. A disk that fails all reads then costs nothing, and connections can be opened as soon as
-// the disk works.
+// opener opens connections. When SQLite opens the file, it reads the header. If that fails, the memory and the
+// address space of the attempt are not freed until the process ends (go-sqlite3 v0.35.6, newConn). Therefore, opener
+// first reads the header itself. If all reads fail, the attempts then cost nothing. As soon as the disk works,
+// connections can be opened.
 type opener struct {
 	config *Config
 
 	mu      sync.Mutex
 	failure error     // of SQLite's last attempt
-	charged time.Time // advances by lostEvery with each failed attempt, starting from the present
+	charged time.Time // each failed attempt moves it forward by lostEvery, from now if it is in the past
 }
 
-// SQLite may fail lostAtOnce times in a row and then once in each period of lostEvery.
+// SQLite may fail lostAtOnce times in a row. After that, it may fail once per lostEvery.
 const (
 	lostAtOnce = 50
 	lostEvery  = 5 * time.Second

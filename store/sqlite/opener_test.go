@@ -14,8 +14,8 @@ import (
 	"github.com/postern-ai/postern/test/faultvfs"
 )
 
-// TestReadsAfterFaults lets all reads fail for more attempts than there are connections. The attempts do not keep
-// address space. Once the disk works again, the first read on each connection succeeds.
+// TestReadsAfterFaults lets all reads fail. There are more attempts than connections. The attempts do not keep
+// address space. When the disk works again, the first read on each connection succeeds.
 func TestReadsAfterFaults(t *testing.T) {
 	d := newDisk(t, 1, sqlite.Config{Readers: 3})
 	if err := d.increment(0); err != nil {
@@ -37,8 +37,8 @@ func TestReadsAfterFaults(t *testing.T) {
 	}
 }
 
-// TestFailedOpens lets SQLite's attempts to open the database fail, although the header could be read just before. Each
-// keeps memory, so their number is limited until the disk works again.
+// TestFailedOpens lets SQLite's attempts to open the database fail just after the header was read successfully. Each
+// attempt keeps memory. Their number is therefore limited until the disk works again.
 func TestFailedOpens(t *testing.T) {
 	d := newDisk(t, 1, sqlite.Config{Readers: 1})
 	if err := d.increment(0); err != nil {
@@ -73,7 +73,6 @@ func TestFailedOpens(t *testing.T) {
 	}
 }
 
-// noReads is a fault that makes reads fail.
 func noReads(op faultvfs.Op, _ string) error {
 	if op == faultvfs.Read {
 		return faultvfs.ErrIO

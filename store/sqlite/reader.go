@@ -60,7 +60,7 @@ func (r *reader) find(o store.Object) (id int64, err error) {
 	return id, r.object.Err()
 }
 
-// load returns all rows of an object and their size. It stops when the size exceeds the limit.
+// load returns all rows of an object and their size. If the size exceeds the limit, it stops.
 func (r *reader) load(id int64, limit int) (rows []abi.Row, bytes int, err error) {
 	defer func() { err = reset(r.all, err) }()
 	if err := bind(r.all, id); err != nil {
@@ -129,7 +129,7 @@ func bind(stmt *sqlite3.Stmt, parameters ...any) (err error) {
 	return nil
 }
 
-// reset ends a statement's execution, which releases its snapshot of the database.
+// reset ends the execution of a statement. This releases the statement's snapshot of the database.
 func reset(stmt *sqlite3.Stmt, err error) error {
 	if again := stmt.Reset(); err == nil {
 		return again

@@ -36,10 +36,10 @@ func (d *database) recover() error {
 }
 
 // seal makes the write-ahead log on the disk identical to the one that SQLite sees. After a failed sync, the kernel
-// may have dropped pages that readers still see as written, and a second sync then succeeds without them. Therefore,
-// seal writes the complete log again before it syncs. It also overwrites the frame header that follows the last
-// committed frame, because a complete group that failed may follow. Although its commands have failed, its changes
-// would reappear when the log is read at the next open.
+// may have dropped pages that readers still see as written. A second sync would succeed without these pages.
+// Therefore, seal writes the complete log again before it syncs. The last committed frame may be followed by a
+// complete group that failed. If it stayed, its changes would reappear when the log is read at the next open,
+// although its commands have failed. Therefore, seal also overwrites the frame header after the last committed frame.
 func (w *writer) seal() error {
 	pages, _, err := w.conn.WALCheckpoint("main", sqlite3.CHECKPOINT_NOOP)
 	if err != nil || pages < 0 {
@@ -59,7 +59,7 @@ func (w *writer) seal() error {
 	}
 	end := walHeader + int64(pages)*frameBytes
 	if pages == 0 {
-		end = 0 // the header of the log itself may be new as well
+		end = 0 // the header of the log may be new, too
 	}
 	if err := rewrite(log, pages); err != nil {
 		return err

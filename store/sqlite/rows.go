@@ -23,7 +23,7 @@ type rows struct {
 	deletes []string
 	alarmMs uint64
 	kv      []abi.Row
-	err     error // the command fails with this error, even if the command ignores it
+	err     error // the command fails with this error, even if its own code ignores the error
 }
 
 // begin prepares an object for a command. The caller holds entry.mu.
@@ -83,7 +83,7 @@ func (r *rows) Read(g abi.Range) ([]abi.Row, error) {
 }
 
 // readLarge reads a range from the database and adds the changes that are not durable yet. If a group becomes durable
-// in between, its changes are in both, which is harmless.
+// in the meantime, the database already has its changes. To apply them again is harmless.
 func (r *rows) readLarge(g abi.Range) (found []abi.Row, err error) {
 	flushing, open := r.store.pending(r.entry)
 	limit := g.Limit
@@ -106,7 +106,7 @@ func (r *rows) readLarge(g abi.Range) (found []abi.Row, err error) {
 	return found, nil
 }
 
-// over applies the changes in a range to sorted rows.
+// over applies the changes in a range to rows, which are sorted.
 func (c *change) over(found []abi.Row, g abi.Range) []abi.Row {
 	if c == nil {
 		return found
@@ -150,7 +150,7 @@ func (r *rows) WriteKV(key string, value []byte) {
 	r.kv = append(r.kv, abi.Row{Key: key, Value: value})
 }
 
-// sets returns the alarm after the command and reports whether it has changed.
+// sets returns the alarm after the command. It also reports whether the alarm has changed.
 func (r *rows) sets(before uint64) (after uint64, changes bool) {
 	after = r.alarm
 	if r.alarmMs != 0 && (after == 0 || r.alarmMs < after) {

@@ -8,11 +8,11 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// fullBelow is the free space below which a failure is attributed to a full disk, because SQLite reports some of
+// fullBelow is a number of free bytes. If fewer are free, a failure is taken for a full disk. SQLite reports some of
 // these failures as I/O errors.
 const fullBelow = 1 << 20
 
-// explain names the disk in the error if the disk is the reason why the database cannot be opened.
+// explain returns an error that names the disk if the database cannot be opened because the disk is full.
 func (c *Config) explain(err error) error {
 	left, known := c.Free(c.Dir)
 	switch {

@@ -15,7 +15,7 @@ type Stats struct {
 	Commands           int64   // commands in the groups of Commits
 	CommitSeconds      float64 // total time of writing the groups of Commits
 	LargestGroup       int64   // commands
-	Overloaded         int64   // commands refused because too many were waiting
+	Overloaded         int64   // commands refused because too many others were waiting
 	Recoveries         int64   // number of times that the connections were reopened after a failure
 	CheckpointFailures int64
 	Waiting            int64 // commands in progress now

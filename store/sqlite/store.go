@@ -17,7 +17,7 @@ type Store struct {
 	config Config
 	lock   *os.File // lock of the directory; nil with a custom VFS
 	db     database
-	wake   chan struct{} // a group has its first command
+	wake   chan struct{} // signals that a group has its first command
 	ended  chan struct{} // the committer has ended
 
 	waiting atomic.Int64 // commands in progress
@@ -83,7 +83,6 @@ func (s *Store) Run(ctx context.Context, o store.Object, command store.Command) 
 	return t.wait(ctx)
 }
 
-// enter counts a command, unless there are too many.
 func (s *Store) enter(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -99,8 +98,8 @@ func (s *Store) enter(ctx context.Context) error {
 // maxPendingBytes limits the changes in memory that are not durable yet.
 const maxPendingBytes = 64 << 20
 
-// execute runs a command and adds its changes to the open group. During the command of a ringing alarm, that alarm is
-// not set.
+// execute runs a command and adds its changes to the open group. While the command of a ringing alarm runs, that
+// alarm is not set.
 func (s *Store) execute(ctx context.Context, e *entry, ringing bool, command store.Command) (ticket, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -117,7 +116,7 @@ func (s *Store) execute(ctx context.Context, e *entry, ringing bool, command sto
 	return s.join(&r)
 }
 
-// Check implements store.Store. It commits a separate change.
+// Check implements store.Store. It commits a change of its own.
 func (s *Store) Check(ctx context.Context) error {
 	return s.add(ctx, 0, func(g *group) { g.probe = true })
 }
@@ -149,7 +148,6 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// machineClock is the machine's clock.
 type machineClock struct{}
 
 func (machineClock) Now() uint64 { return uint64(time.Now().UnixMilli()) }

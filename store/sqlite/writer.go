@@ -13,7 +13,7 @@ type writer struct {
 	expire, evict, probe    *sqlite3.Stmt
 	frames                  int   // pages in the write-ahead log after the last commit
 	expiring                int64 // total bytes of values with an expiry
-	grown                   int64 // change of the field expiring in the current transaction
+	grown                   int64 // how much the current transaction changes the field expiring
 }
 
 func openWriter(o *opener) (*writer, error) {
@@ -84,7 +84,7 @@ func (w *writer) changes(g *group, limit int64) error {
 	}
 	for i := range g.kv {
 		if g.kvLatest[g.kv[i].key] != i {
-			continue // a later command in the group has replaced it
+			continue // a later command of the group has written the key again
 		}
 		if err := w.writeKV(&g.kv[i], limit); err != nil {
 			return err
@@ -101,7 +101,6 @@ func (w *writer) changes(g *group, limit int64) error {
 	return nil
 }
 
-// change writes an object's changes.
 func (w *writer) change(c *change) error {
 	if c.create || c.setAlarm {
 		o := c.entry.object
@@ -136,15 +135,15 @@ func (w *writer) row(id int64, r *changedRow) error {
 	return stmt.Exec()
 }
 
-// expireBatch is the maximum number of values that Expire removes in one transaction. evictBatch is the maximum that
-// a write removes to make room for its value.
+// expireBatch is the maximum number of values that Expire removes in one transaction. evictBatch is the maximum
+// number that a write removes to make room for its value.
 const (
 	expireBatch = 250
 	evictBatch  = 16
 )
 
-// writeKV writes or deletes one value. If the values with an expiry exceed the limit, it removes some of them,
-// starting with the ones that expire first.
+// writeKV writes or deletes one value. If the values with an expiry then exceed the limit, it removes some of them.
+// The ones that expire first are removed first.
 func (w *writer) writeKV(v *kvWrite, limit int64) error {
 	if err := bind(w.deleteKV, v.key); err != nil {
 		return err

@@ -58,8 +58,8 @@ func commandAlarm(f *fixture) {
 	}
 }
 
-// alarmOrder checks that alarms ring in order of time and then of name. It also checks that an alarm's command can
-// set the next alarm.
+// alarmOrder checks that alarms ring in order of time. Alarms with the same time ring in order of name. It also
+// checks that an alarm's command can set the next alarm.
 func alarmOrder(f *fixture) {
 	for name, at := range map[string]uint64{"d": 20, "b": 10, "c": 10, "a": 30, "e": 40} {
 		f.commit(meter(name), StartMs+at)
@@ -79,7 +79,7 @@ func alarmOrder(f *fixture) {
 		f.Errorf("%q, next %d", order, f.next())
 	}
 	f.clock.Set(StartMs + 40)
-	for range 2 { // the second time because of the alarm that the first one set
+	for range 2 { // the first alarm sets the next one, which then rings
 		rang, err := f.store.Ring(context.Background(), func(o store.Object, r store.Rows, now uint64) error {
 			return r.Commit(puts("at", fmt.Sprint(now-StartMs)), nil, now+60)
 		})
@@ -91,8 +91,8 @@ func alarmOrder(f *fixture) {
 	f.expect(meter("e"), everything, "at", "100")
 }
 
-// failedAlarm checks that an alarm whose command fails stays set, that the command changes nothing, and that the
-// alarm rings again.
+// failedAlarm lets the command of an alarm fail. The command must change nothing, the alarm must stay set, and it
+// must ring again.
 func failedAlarm(f *fixture) {
 	o := meter("a")
 	f.commit(o, StartMs+10, "k", "old")
@@ -115,7 +115,7 @@ func failedAlarm(f *fixture) {
 	}
 }
 
-// failingAlarm checks that an alarm whose command always fails does not prevent others from ringing.
+// failingAlarm checks that an alarm does not prevent others from ringing if its command always fails.
 func failingAlarm(f *fixture) {
 	f.commit(meter("broken"), StartMs+1)
 	for i := range 3 {
@@ -145,7 +145,8 @@ func failingAlarm(f *fixture) {
 	}
 }
 
-// alarmsOnce checks that several goroutines ring each alarm exactly once, while commands run on the same objects.
+// alarmsOnce checks that each alarm rings exactly once, although several goroutines ring alarms and commands run on
+// the same objects.
 func alarmsOnce(f *fixture) {
 	const objects = 40
 	for i := range objects {

@@ -13,7 +13,6 @@ import (
 
 const workers = 8
 
-// atOnce calls work in several goroutines.
 func atOnce(work func(worker int)) {
 	var all sync.WaitGroup
 	for worker := range workers {
@@ -22,8 +21,8 @@ func atOnce(work func(worker int)) {
 	all.Wait()
 }
 
-// increment adds 1 to the number in a row and returns the old number. It calls read with the old number inside the
-// command.
+// increment adds 1 to the number in a row and returns the old number. Inside the command, it calls read with the old
+// number.
 func increment(r store.Rows, key string) (old int, err error) {
 	found, err := r.Read(abi.Range{Start: key})
 	if err != nil {
@@ -99,7 +98,7 @@ func manyObjects(f *fixture) {
 }
 
 // readersWait checks what a read-only command reads while other commands change the object. It must see the changes
-// of all commands that succeeded before it started, and only changes of commands that have started.
+// of every command that had succeeded when it started. It must not see changes of a command that has not started.
 func readersWait(f *fixture) {
 	var started, succeeded atomic.Int64
 	atOnce(func(worker int) {

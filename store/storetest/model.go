@@ -25,7 +25,7 @@ type reference struct {
 // machine runs random operations on a store and on the reference.
 type machine struct {
 	*fixture
-	prefix string // prefix of the names and keys in this run, because all runs share a store
+	prefix string // prefix of the names and keys of this run, because all runs use one store
 	want   reference
 }
 
@@ -59,14 +59,13 @@ func (m *machine) object(t *rapid.T) store.Object {
 
 var modelKeys = rapid.SampledFrom([]string{"a", "b", "b/1", "b/2", "b0", "c", "~"})
 
-// modelValue draws the value of a row. It is usually short, but sometimes so long that the object no longer fits into
-// a cache.
+// modelValue returns a random value of a row. Most values are short, but some are so long that the object no longer
+// fits into a cache.
 func modelValue(t *rapid.T) string {
 	size := rapid.SampledFrom([]int{0, 1, 5, 300, 5_000, 200_000}).Draw(t, "size")
 	return string(slices.Repeat([]byte{rapid.Byte().Draw(t, "byte")}, size))
 }
 
-// change is a command's changes.
 type change struct {
 	puts    []abi.Row
 	deletes []string
@@ -94,7 +93,6 @@ func (m *machine) change(t *rapid.T) (c change) {
 
 func (m *machine) key(t *rapid.T) string { return m.prefix + modelKeys.Draw(t, "kv key") }
 
-// apply makes the changes in the store.
 func (c *change) apply(r store.Rows) error {
 	for _, row := range c.kv {
 		r.WriteKV(row.Key, row.Value)
@@ -105,7 +103,6 @@ func (c *change) apply(r store.Rows) error {
 	return c.err
 }
 
-// change makes the changes in the reference.
 func (w *reference) change(o store.Object, c *change) {
 	if w.rows[o] == nil {
 		w.rows[o] = map[string]string{}

@@ -41,7 +41,8 @@ func rows(f *fixture) {
 	f.expect(o, everything, "a", "back")
 }
 
-// isolation checks that objects have separate rows if they have the same name in two classes or similar names.
+// isolation checks that objects do not share rows. The objects have the same name in two classes, or have similar
+// names.
 func isolation(f *fixture) {
 	objects := []store.Object{meter("a"), {Class: abi.ClassLedger, Name: "a"}, meter("A"), meter("a "), meter("a/b"), meter(""), meter("ä'\"%_")}
 	for i, o := range objects {
@@ -77,7 +78,7 @@ func failedCommand(f *fixture) {
 	}
 }
 
-// panics checks that an object can still be used after a command has panicked, and that the panic reaches the caller.
+// panics checks that a command's panic reaches the caller, and that the object can still be used afterwards.
 func panics(f *fixture) {
 	o := meter("a")
 	f.commit(o, 0, "k", "old")
@@ -122,7 +123,7 @@ func largeObject(f *fixture) {
 	}
 }
 
-// sizeLimits checks that an oversized command fails while others succeed.
+// sizeLimits checks that a command that is too large fails and that others succeed.
 func sizeLimits(f *fixture) {
 	half := make([]byte, store.MaxRowBytes-10)
 	tooMany := make([]abi.Row, 0, 5)
@@ -152,7 +153,7 @@ func sizeLimits(f *fixture) {
 	f.expect(meter("largest"), everything, "k", string(make([]byte, store.MaxRowBytes)))
 }
 
-// canceled checks that a command does not run if its caller's context is canceled.
+// canceled checks that a command does not run if its caller has canceled the context.
 func canceled(f *fixture) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -58,7 +58,7 @@ func Run(t *testing.T, open Open) {
 	}
 }
 
-// fixture is a test's store with helpers that fail the test if something goes wrong.
+// fixture is a test's store with helpers. If something goes wrong, the helpers fail the test.
 type fixture struct {
 	*testing.T
 	clock *Clock
@@ -72,7 +72,6 @@ var everything = abi.Range{Start: "", End: "\x7f", Limit: 1 << 30}
 
 func meter(name string) store.Object { return store.Object{Class: abi.ClassKeyMeter, Name: name} }
 
-// run runs a command that must succeed.
 func (f *fixture) run(o store.Object, command store.Command) {
 	f.Helper()
 	if err := f.store.Run(context.Background(), o, command); err != nil {
@@ -106,7 +105,6 @@ func (f *fixture) list(o store.Object, g abi.Range) (list []string) {
 	return list
 }
 
-// expect checks an object's rows in a range.
 func (f *fixture) expect(o store.Object, g abi.Range, want ...string) {
 	f.Helper()
 	if got := f.list(o, g); !slices.Equal(got, want) {
@@ -114,14 +112,12 @@ func (f *fixture) expect(o store.Object, g abi.Range, want ...string) {
 	}
 }
 
-// alarm returns an object's alarm.
 func (f *fixture) alarm(o store.Object) (at uint64) {
 	f.Helper()
 	f.run(o, func(r store.Rows, _ uint64) error { at = r.Alarm(); return nil })
 	return at
 }
 
-// next returns the earliest alarm.
 func (f *fixture) next() uint64 {
 	f.Helper()
 	now, at, err := f.store.NextAlarm(context.Background())
@@ -131,7 +127,6 @@ func (f *fixture) next() uint64 {
 	return at
 }
 
-// value reads the key-value store.
 func (f *fixture) value(key string) (string, bool) {
 	f.Helper()
 	value, ok, err := f.store.Read(context.Background(), key)
@@ -149,7 +144,6 @@ func (f *fixture) expectKV(key, want string) {
 	}
 }
 
-// write writes to the key-value store.
 func (f *fixture) write(key, value string, ttlSeconds uint64) {
 	f.Helper()
 	if err := f.store.Write(context.Background(), key, []byte(value), ttlSeconds); err != nil {
