@@ -21,18 +21,18 @@ const checkpointVersion = "postern-checkpoint-1"
 
 // Reasons for a checkpoint.
 const (
-	Daily  = "daily"  // at most one per chain per day, if the chain has grown
-	Export = "export" // an export reached entries that no checkpoint covered; at most one per chain per minute
+	Daily  = "daily"  // the chain has grown; at most one per chain and day
+	Export = "export" // an export reached entries that no checkpoint covers; at most one per chain and minute
 	Prune  = "prune"  // the entries up to Seq are about to be deleted
 )
 
-// Checkpoint is a signed statement that entry Seq of a chain has the hash Hash. It covers all entries up to that one.
+// Checkpoint is a signed statement that entry Seq of a chain has the hash Hash. It covers all entries up to Seq.
 type Checkpoint struct {
 	Project   string `json:"project"`
 	Object    string `json:"object"` // chain.Directory or chain.Ledger
 	Seq       uint64 `json:"seq"`
 	Hash      string `json:"hash"`   // 64 hexadecimal digits
-	Time      string `json:"time"`   // of the signature: RFC 3339, UTC, milliseconds
+	Time      string `json:"time"`   // time of the signature: RFC 3339, UTC, milliseconds
 	Reason    string `json:"reason"` // Daily, Export or Prune
 	KeyID     string `json:"keyId"`
 	Signature string `json:"signature"` // Ed25519, base64
@@ -70,8 +70,8 @@ var (
 	ErrBadSignature = errors.New("has an invalid signature: changed after signing")
 )
 
-// Verify checks the signature. It returns ErrUnknownKey if none of the keys has the checkpoint's key ID, and
-// ErrBadSignature if the signature is invalid.
+// Verify checks the signature. If none of the keys has the checkpoint's key ID, it returns ErrUnknownKey. If the
+// signature is invalid, it returns ErrBadSignature.
 func (c *Checkpoint) Verify(keys []PublicKey) error {
 	return verifySignature(keys, c.KeyID, c.Signature, c.text())
 }
@@ -83,7 +83,7 @@ type SigningKey struct{ private ed25519.PrivateKey }
 const EnvSigningKey = "POSTERN_SIGNING_KEY"
 
 // ParseSigningKeys reads EnvSigningKey: seeds of 32 bytes in base64, separated by commas. The first key signs. The
-// others are former keys, whose public halves verify older checkpoints. The error never contains a key.
+// others are former keys. Their public halves verify older checkpoints. The error never contains a key.
 func ParseSigningKeys(text string) (keys []SigningKey, err error) {
 	if text == "" {
 		return nil, nil

@@ -91,7 +91,7 @@ func TestCheckpointSignature(t *testing.T) {
 		}
 	}
 	other := genuine
-	other.KeyID = v[1].Checkpoint.KeyID // names the other key, but has the first one's signature
+	other.KeyID = v[1].Checkpoint.KeyID // names the other key but has the first key's signature
 	if err := other.Verify([]compliance.PublicKey{first, second}); !errors.Is(err, compliance.ErrBadSignature) {
 		t.Error(err)
 	}
@@ -116,7 +116,7 @@ func TestParseSigningKeys(t *testing.T) {
 	}
 }
 
-// Hostile files are refused with a message, and never crash the verifier.
+// Hostile files are refused with a message. They never crash the verifier.
 func FuzzVerify(f *testing.F) {
 	e := chain.Append(chain.ID{Project: "p", Object: "directory"}, nil, 1_763_712_487_006, "key.create", []byte("{}"))
 	line := string(compliance.AppendEvent(nil, &e, "2025-11-21T08:08:07.006Z", true))

@@ -22,8 +22,8 @@ const (
 // Types are all types, in the order of the documentation.
 var Types = []string{Inventory, Policies, Violations, Access, Usage, Audit}
 
-// ObjectOf returns the object whose chain an export of the given type contains, or "" if exports of that type contain
-// no chain.
+// ObjectOf returns the object whose chain is in an export of the given type. If exports of that type contain no
+// chain, it returns "".
 func ObjectOf(exportType string) string {
 	switch exportType {
 	case Violations, Usage:
@@ -34,8 +34,8 @@ func ObjectOf(exportType string) string {
 	return ""
 }
 
-// HasPayload reports whether an export of a type includes the payload of an event. It includes only the hashes of all
-// other events, so that the chain has no gap.
+// HasPayload reports whether an export of a type includes the payload of an event. Of all other events, it includes
+// only the hashes, so that the chain has no gap.
 func HasPayload(exportType, kind string) bool {
 	subject, _, _ := strings.Cut(kind, ".")
 	switch exportType {
@@ -67,7 +67,7 @@ type Header struct {
 	Project     string       `json:"project"`
 	From        *string      `json:"from"`   // RFC 3339, inclusive; null: no limit
 	To          *string      `json:"to"`     // RFC 3339, exclusive; null: no limit
-	Sample      bool         `json:"sample"` // lines of at least one record type are a sample, not all
+	Sample      bool         `json:"sample"` // at least one record type has only a sample of its lines
 	Records     []Record     `json:"records"`
 	Chain       *ChainRange  `json:"chain"` // null: the type has no events
 	Checkpoints []Checkpoint `json:"checkpoints"`
@@ -87,12 +87,12 @@ type Record struct {
 	Chained bool   `json:"chained"` // the lines are entries of the chain
 }
 
-// ChainRange is the part of a chain that the pages of an export contain. It is fixed by the first page.
+// ChainRange is the part of a chain that the pages of an export contain. The first page determines it.
 type ChainRange struct {
 	Object string `json:"object"`
-	Oldest uint64 `json:"oldest"` // the oldest entry that was kept
+	Oldest uint64 `json:"oldest"` // the oldest entry that still exists
 	First  uint64 `json:"first"`  // the export's first entry
-	Last   uint64 `json:"last"`   // the export's last entry; less than First: there are no entries
+	Last   uint64 `json:"last"`   // the last entry of the export; if it is less than First, there are no entries
 	Head   uint64 `json:"head"`   // the newest entry
 }
 

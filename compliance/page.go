@@ -21,8 +21,8 @@ type PageSignature struct {
 	Value string `json:"value"` // Ed25519, base64
 }
 
-// Page returns a page, which consists of the header and the given lines. The lines must not end in a newline. Page
-// sets the header's LinesHash and, if key is not nil, its Signature.
+// Page returns a page: the header, and then the given lines. The lines must not end in a newline. Page sets the
+// header's LinesHash. If key is not nil, it also sets the Signature.
 func Page(h *Header, lines [][]byte, key *SigningKey) ([]byte, error) {
 	var rest []byte
 	for _, line := range lines {
@@ -51,7 +51,8 @@ func (h *Header) encode() ([]byte, error) {
 	return bytes.TrimSuffix(line.Bytes(), []byte("\n")), err
 }
 
-// text returns the text that is signed: the version, the key's ID, and the header's line with a null signature.
+// text returns the text that is signed: the version, the key's ID, and the header's line, in which the signature is
+// null.
 func (h *Header) text(keyID string) ([]byte, error) {
 	unsigned := *h
 	unsigned.Signature = nil
@@ -86,8 +87,8 @@ func (h *Header) verify(keys []PublicKey) error {
 	return verifySignature(keys, h.Signature.KeyID, h.Signature.Value, text)
 }
 
-// verifySignature checks a signature with the key that has the given ID. The same bytes can be written in Base64 in
-// several ways. Only the standard encoding is valid.
+// verifySignature checks a signature with the key that has the given ID. Base64 allows several texts for the same
+// bytes. Only the standard one is valid.
 func verifySignature(keys []PublicKey, keyID, value string, text []byte) error {
 	signature, err := base64.StdEncoding.DecodeString(value)
 	for _, k := range keys {

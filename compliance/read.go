@@ -23,10 +23,10 @@ type File struct {
 
 // Invalid is the error for an invalid export. It describes the first fault that Verify found.
 type Invalid struct {
-	File string // empty: the fault is not in one place
+	File string // empty: the fault has no single place
 	Line int
 	Text string
-	// Incomplete means that the export is not necessarily altered but lacks some entries.
+	// Incomplete means that entries are missing. The export is not necessarily altered.
 	Incomplete bool
 }
 
@@ -44,7 +44,7 @@ const maxLine = 4 << 20
 // timeLayout is the form of all times: RFC 3339, UTC, milliseconds.
 const timeLayout = "2006-01-02T15:04:05.000Z"
 
-// place is a line of a file.
+// place is the position of a line in a file.
 type place struct {
 	file string
 	line int
@@ -60,7 +60,7 @@ type placedEntry struct {
 	chain.Entry
 }
 
-// placedPage is a page's header with its line, and the hash of the lines that follow it.
+// placedPage is a page's header with its line, and the hash of the lines after it.
 type placedPage struct {
 	place
 	Header
@@ -100,7 +100,8 @@ func read(files []File) (*exported, error) {
 	return x, nil
 }
 
-// scanLine splits at line feeds only. bufio.ScanLines would drop a carriage return, which Postern does not write.
+// scanLine splits at line feeds only. bufio.ScanLines would also drop a carriage return. Postern does not write one,
+// so it must be found.
 func scanLine(data []byte, atEOF bool) (advance int, line []byte, err error) {
 	if i := bytes.IndexByte(data, '\n'); i >= 0 {
 		return i + 1, data[:i], nil
@@ -151,8 +152,8 @@ func isRecord(line []byte, record string) bool {
 	return !again
 }
 
-// header reads the header of a page, which must continue the page before. It must be exactly as Page writes it, so
-// that it has neither unknown nor missing fields.
+// header reads the header of a page. The page must continue the page before it. The header must be exactly as Page
+// writes it, so that no field is unknown or missing.
 func (x *exported) header(at place, text []byte) error {
 	var h Header
 	if err := json.Unmarshal(text, &h); err != nil || h.Version != FormatVersion {
@@ -196,8 +197,8 @@ func text(s *string) string {
 	return *s
 }
 
-// event reads the line of an entry. The line must be exactly as AppendEvent writes it, so that no byte of it is outside
-// the hash.
+// event reads the line of an entry. The line must be exactly as AppendEvent writes it. The hash then covers every
+// byte of it.
 func (x *exported) event(at place, line []byte) error {
 	var e Event
 	if err := json.Unmarshal(line, &e); err != nil {

@@ -10,10 +10,10 @@ import (
 
 // Input is what Verify checks.
 type Input struct {
-	Files       []File       // of one export, in the order of its pages
-	Checkpoints []Checkpoint // kept from earlier; those of other chains are ignored
+	Files       []File       // files of one export, in the order of its pages
+	Checkpoints []Checkpoint // checkpoints that were kept from earlier; those of other chains are ignored
 	Keys        []PublicKey  // the keys that the auditor trusts
-	Partial     bool         // accept an export of a period, whose older entries are not included
+	Partial     bool         // accept an export of a period: it does not contain older entries
 	Unsigned    bool         // accept an export without any checkpoint, or with pages that are not signed
 }
 
@@ -21,7 +21,7 @@ type Input struct {
 type Report struct {
 	Type, Project string
 	Object        string
-	First, Last   uint64         // the entries of the export; if Last is less than First, there are none
+	First, Last   uint64         // entries of the export; if Last is less than First, there are none
 	Omitted       int            // entries whose payload the export does not include
 	Others        map[string]int // lines that are not in the chain, by record
 	Signed        uint64         // the last entry that a checkpoint covers; 0: none
@@ -58,7 +58,7 @@ type verifier struct {
 	in          *Input
 	x           *exported
 	rng         ChainRange
-	checkpoints []Checkpoint // of this chain, with valid signatures
+	checkpoints []Checkpoint // checkpoints of this chain with valid signatures
 	hashes      map[uint64]string
 	omitted     int
 	signed      uint64
@@ -67,8 +67,8 @@ type verifier struct {
 
 func invalid(format string, args ...any) error { return &Invalid{Text: fmt.Sprintf(format, args...)} }
 
-// collect checks the signatures of all checkpoints of the chain. Without a key, the checkpoints are compared with the
-// entries, but count as unsigned.
+// collect checks the signatures of all checkpoints of the chain. If there is no key, it compares the checkpoints with
+// the entries, but they count as unsigned.
 func (v *verifier) collect() error {
 	for _, c := range slices.Concat(v.in.Checkpoints, v.x.checkpoints) {
 		if c.Project != v.x.first.Project || c.Object != v.rng.Object {
@@ -185,7 +185,8 @@ func (v *verifier) anchor() error {
 	return nil
 }
 
-// pages checks the hash and the signature of each page. It comes last, because the other checks can name the fault.
+// pages checks the hash and the signature of each page. It runs last, because the other checks name the fault more
+// exactly.
 func (v *verifier) pages() error {
 	for i := range v.x.pages {
 		p := &v.x.pages[i]

@@ -12,7 +12,7 @@ import (
 
 const key = "O2onvM62pC1io6jQKm8Nc2UyFXcd4kOmOsBIoYtZ2ik="
 
-// Wrong arguments and unreadable files have an exit code of their own: they say nothing about the export.
+// Wrong arguments and unreadable files have their own exit code, because they say nothing about the export.
 func TestMisuse(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {

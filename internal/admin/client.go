@@ -24,7 +24,7 @@ import (
 type Options struct {
 	// URL is the deployment's address, such as https://postern.example.com, without a path.
 	URL string
-	// Token is the admin token. It is never part of an error.
+	// Token is the admin token. Errors never contain it.
 	Token string
 	// Insecure allows sending the token over plain HTTP to other machines.
 	Insecure bool
@@ -81,7 +81,7 @@ func New(o Options) (*Client, error) {
 	return &Client{o, base}, nil
 }
 
-// redacted returns an address without its user name and password, for the error that rejects such an address.
+// redacted returns an address without its user name and password. It is for the error that rejects such an address.
 func redacted(text string) string {
 	if _, after, found := strings.Cut(text, "@"); found {
 		return "…@" + after
@@ -129,8 +129,8 @@ func Is(err error, status int) bool {
 }
 
 // Do sends one call and decodes the response into out, which may be nil. body may be nil, json.RawMessage or anything
-// that encoding/json encodes. Calls that are safe to repeat (GET, PUT, DELETE, and calls with a context from
-// WithRetry) are retried after a network failure, a 429 or a 5xx.
+// that encoding/json encodes. After a network failure, a 429 or a 5xx, Do retries calls that are safe to repeat: GET,
+// PUT, DELETE, and calls with a context from WithRetry.
 func (c *Client) Do(ctx context.Context, method, path string, body, out any) error {
 	var encoded []byte
 	if body != nil {
@@ -165,16 +165,16 @@ func (c *Client) Do(ctx context.Context, method, path string, body, out any) err
 
 type retryKey struct{}
 
-// WithRetry returns a context whose calls are marked as safe to repeat.
+// WithRetry returns a context. Calls with this context count as safe to repeat.
 func WithRetry(ctx context.Context) context.Context { return context.WithValue(ctx, retryKey{}, true) }
 
-// neverArrived reports whether a call cannot have reached the API because there was no connection.
+// neverArrived reports whether a call has certainly not reached the API, because there was no connection.
 func neverArrived(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"
 }
 
-// attempt sends a call once. wait is the pause before a retry. 0 means the default, and a negative value means that a
+// attempt sends a call once. wait is the pause before a retry. 0 means the default. A negative value means that a
 // retry is useless.
 func (c *Client) attempt(ctx context.Context, method, path string, body []byte, out any) (wait time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
@@ -212,7 +212,7 @@ func (c *Client) attempt(ctx context.Context, method, path string, body []byte, 
 	return retryAfter(response), failure(response, method, path, reply)
 }
 
-// unwrapURL removes the method and the URL, which the message already contains.
+// unwrapURL removes the method and the URL from an error, because its message already contains them.
 func unwrapURL(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -247,7 +247,7 @@ func retryAfter(response *http.Response) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// failure reads an error response, which may come from a proxy.
+// failure reads an error response. The response may come from a proxy.
 func failure(response *http.Response, method, path string, reply []byte) *Error {
 	e := &Error{Method: method, Path: path, Status: response.StatusCode, RequestID: response.Header.Get("X-Request-Id")}
 	var parsed struct {
@@ -286,8 +286,8 @@ func (c *Client) notTheAPI(path string) error {
 	return fmt.Errorf("GET %s: the response of %s is not the JSON of the admin API; check the address", path, c.base)
 }
 
-// Answered reports whether it is certain what a call did: it succeeded, the API refused it, or it never reached the
-// API. After any other error, including a 5xx, the change may have been made.
+// Answered reports whether it is certain what a call did. That is so if it succeeded, if the API refused it, or if it
+// never reached the API. After any other error, including a 5xx, the change may have been made.
 func Answered(err error) bool {
 	var e *Error
 	return err == nil || errors.As(err, &e) && e.Status < http.StatusInternalServerError || neverArrived(err)

@@ -46,8 +46,8 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// Calls that may be repeated are retried after the time that the response asks for. Calls that create something are
-// not.
+// If a call may be repeated, it is retried after the time that the response asks for. Calls that create something are
+// not retried.
 func TestRetries(t *testing.T) {
 	for _, one := range []struct {
 		method        string
@@ -76,7 +76,7 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// A DELETE whose response was lost has succeeded if the retry finds nothing.
+// If the response to a DELETE was lost and the retry finds nothing, the call has succeeded.
 func TestRepeatedDelete(t *testing.T) {
 	calls := 0
 	c, _ := client(t, func(w http.ResponseWriter, r *http.Request) {

@@ -13,8 +13,8 @@ import (
 // ErrAmbiguous means that a name is not unique.
 var ErrAmbiguous = errors.New("the name is not unique; use the ID")
 
-// FindProject returns the project with the given ID (proj_…) or name. If several have the same name but only one is
-// active, it returns the active one.
+// FindProject returns the project with the given ID (proj_…) or name. If several projects have the same name but only
+// one of them is active, it returns the active one.
 func (c *Client) FindProject(ctx context.Context, ref string) (Project, error) {
 	if strings.HasPrefix(ref, "proj_") {
 		var p Project

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// The functions in this file convert declared values to the form in which the API shows them, and compare them.
+// The functions in this file compare declared values with the API's values. First, they convert the declared values
+// to the form of the API.
 
-// object decodes a JSON object. ok is false for anything else.
 func object(raw json.RawMessage) (members map[string]json.RawMessage, ok bool) {
 	err := json.Unmarshal(raw, &members)
 	return members, err == nil && members != nil
@@ -60,7 +60,7 @@ func eachMember(raw json.RawMessage, f func(name string, value json.RawMessage) 
 	return encode(members)
 }
 
-// Defaults of nested fields. The API has the same defaults, and tests compare them.
+// Defaults of nested fields. They are the API's defaults; tests compare them.
 var (
 	limitDefaults      = map[string]string{"requestsPerSecond": "null", "requestsPerDay": "null", "tokensPerMinute": "null"}
 	routeDefaults      = map[string]string{"strategy": `"weighted"`}
@@ -97,7 +97,7 @@ func keyField(name string, raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// governorField returns a declared field of the Governor's settings as the API shows it. usual has the default
+// governorField returns a declared field of the Governor's settings as the API shows it. usual contains the default
 // actions of rules and categories.
 func governorField(name string, raw json.RawMessage, usual map[string]actionPair) json.RawMessage {
 	switch name {
@@ -124,8 +124,8 @@ func governorField(name string, raw json.RawMessage, usual map[string]actionPair
 // actionPair is a rule or category with its default actions.
 type actionPair struct{ Name, Category, Input, Output string }
 
-// ruleActions adds the directions that overrides leave out. Each gets the action from the override of the rule's
-// category or, if there is none, the default action.
+// ruleActions adds the directions that overrides leave out. Each gets the action that the override of the rule's
+// category has. If there is no such override, it gets the default action.
 func ruleActions(raw json.RawMessage, usual map[string]actionPair) json.RawMessage {
 	all, ok := object(raw)
 	if !ok {
@@ -211,7 +211,7 @@ func equal(a, b any) bool {
 	return a == b
 }
 
-const maxDigits = 64 // maximum length of numbers that are compared exactly; exponents could make big.Rat huge
+const maxDigits = 64 // maximum length of numbers that are compared exactly; with a large exponent, a big.Rat could become huge
 
 func sameNumber(a, b string) bool {
 	if a == b || len(a) > maxDigits || len(b) > maxDigits || bytes.ContainsAny([]byte(a+b), "eE") {

@@ -1,6 +1,7 @@
-// Package apply uses the admin API to make a deployment match a file of projects with their limits, budgets, routes,
-// Governor settings, keys and model registry. It computes the difference and makes the changes one by one, each based
-// on the version from which it was computed. Things that the file does not name are left alone.
+// Package apply uses the admin API to make a deployment match a file. The file contains projects with their limits,
+// budgets, routes, Governor settings, keys and model registry. The package computes the difference and makes the
+// changes one by one. Each change is based on the version from which it was computed. Things that the file does not
+// name stay as they are.
 package apply
 
 import (
@@ -23,7 +24,7 @@ type File struct{ projects []project }
 type project struct {
 	line     int
 	id, name string
-	fields   map[string]json.RawMessage // fields of the API's project except the following
+	fields   map[string]json.RawMessage // fields of the API's project, without the fields below
 	status   string                     // empty: not declared
 	governor map[string]json.RawMessage // nil: not declared
 	keys     []key
@@ -54,7 +55,7 @@ type entry struct {
 	declaresState bool
 }
 
-// shape describes the fields of a map. A nil shape allows any value.
+// shape describes the fields of a map. nil allows any value.
 type shape map[string]shape
 
 // many marks the shape of a list's elements, and any marks the shape of a map's values under arbitrary keys.
@@ -96,7 +97,7 @@ func Parse(name string, text []byte) (*File, error) {
 	if len(r.problems) == 0 {
 		projects := root.Member("projects")
 		if projects == nil || projects.Kind != yamltree.List {
-			// An empty file, which a failed template may have left behind, must not mean "no projects" to --prune.
+			// An empty file may come from a failed template. With --prune, it must not mean "no projects".
 			return nil, fmt.Errorf("%s: the list projects is missing; a deployment without projects is projects: []", name)
 		}
 		for i, node := range projects.List {
@@ -119,7 +120,7 @@ func (r *reader) fail(line int, format string, args ...any) {
 	r.problems = append(r.problems, fmt.Sprintf("%s: line %d: ", r.name, line)+fmt.Sprintf(format, args...))
 }
 
-// check reports fields that a shape does not have and values of the wrong kind. Null is allowed everywhere, because
+// check reports values of the wrong kind, and fields that are not in the shape. Null is allowed everywhere, because
 // the API decides where it has a meaning.
 func (r *reader) check(n *yamltree.Node, s shape, path string) {
 	if s == nil || n.Kind == yamltree.Null {
@@ -190,7 +191,7 @@ func (r *reader) text(n *yamltree.Node, member, path string) string {
 	return value.Text
 }
 
-// choice does the same as text, but only some values are allowed.
+// choice does the same as text but allows only some values.
 func (r *reader) choice(n *yamltree.Node, member, path string, allowed ...string) string {
 	text := r.text(n, member, path)
 	if text != "" && !slices.Contains(allowed, text) {
@@ -242,9 +243,9 @@ func (r *reader) project(n *yamltree.Node, path string) project {
 	return p
 }
 
-// cache checks that the scope and the TTL agree: the TTL must be 0 if and only if the cache is off. A run sends only
-// fields that differ from the current ones, so the API would not notice the contradiction, and each run would undo
-// one of the two.
+// cache checks that the scope and the TTL agree: if the cache is off, the TTL must be 0, and otherwise it must not be
+// 0. The API would not notice a contradiction, because a run sends only fields that differ from the current ones.
+// Each run would then undo one of the two fields.
 func (r *reader) cache(n *yamltree.Node, path string) {
 	scope, ttl := r.choice(n, "cache", path, "off", "colo", "global"), n.Member("cacheTtlSeconds")
 	if scope == "" || ttl == nil || ttl.Kind != yamltree.Number {
@@ -291,7 +292,7 @@ func (r *reader) registry(n *yamltree.Node, path string) *registry {
 	return found
 }
 
-// unique reports projects, keys and models that appear twice, because the second would undo the first.
+// unique reports projects, keys and models that appear twice. The second one would undo the first.
 func (r *reader) unique(f *File) {
 	projects := map[string]bool{}
 	for i := range f.projects {

@@ -57,7 +57,7 @@ type planner struct {
 	problem []string
 }
 
-// target is a project during a run. Its ID is empty until it exists.
+// target is a project during a run. Until the project exists, its ID is empty.
 type target struct {
 	id, name string
 	version  uint64
@@ -99,7 +99,7 @@ func New(ctx context.Context, client *admin.Client, f *File, o Options) (*Plan, 
 	return p.Plan, nil
 }
 
-// lookups reads the lists that comparing requires: the Governor's rules and the catalog's models.
+// lookups reads the lists that the comparison needs: the Governor's rules and the catalog's models.
 func (p *planner) lookups(f *File) error {
 	needRules, needModels := false, false
 	for i := range f.projects {
@@ -170,7 +170,7 @@ func (p *planner) fail(line int, format string, args ...any) {
 	p.problem = append(p.problem, fmt.Sprintf("line %d: ", line)+fmt.Sprintf(format, args...))
 }
 
-// project plans a project and what belongs to it.
+// project plans a project and everything in it.
 func (p *planner) project(declared *project, current *admin.Project, o Options) error {
 	t := &target{name: declared.name, keyIDs: map[string]string{}}
 	if current == nil {
@@ -280,7 +280,7 @@ func (p *planner) updateProject(t *target, declared *project, current *admin.Pro
 	return nil
 }
 
-// projectStatus plans to archive a project after all its other changes, or to restore it.
+// projectStatus plans to restore a project, or to archive it after all its other changes.
 func (p *planner) projectStatus(t *target, declared *project, current *admin.Project) {
 	before := "active"
 	if current != nil {

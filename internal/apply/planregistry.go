@@ -11,7 +11,7 @@ import (
 	"github.com/postern-ai/postern/internal/nearest"
 )
 
-// entryView contains the compared fields of an entry in a model registry.
+// entryView contains the fields of a model registry's entry that are compared.
 type entryView struct {
 	ID, Model, State string
 	Keys             []string
@@ -20,8 +20,8 @@ type entryView struct {
 	raw              map[string]json.RawMessage
 }
 
-// registry plans the models of a project and then the enforcement. This order approves models before any others are
-// refused.
+// registry plans the models of a project and then the enforcement. In this order, models are approved before others
+// are refused.
 func (p *planner) registry(t *target, declared *registry) error {
 	current := map[string]*entryView{}
 	enforcement := "off"
@@ -136,7 +136,7 @@ func (p *planner) updateModel(t *target, e *entryView, declared *entry) {
 	p.add(c)
 }
 
-// moves reports whether the state, or the list of keys of a restricted model, differs.
+// moves reports whether the state differs. For a restricted model, it also compares the list of keys.
 func (p *planner) moves(t *target, declared *entry, e *entryView) bool {
 	if declared.state != e.State || declared.state != "restricted" {
 		return declared.state != e.State
@@ -148,7 +148,7 @@ func (p *planner) moves(t *target, declared *entry, e *entryView) bool {
 	return !slices.Equal(want, have)
 }
 
-// resolve returns the IDs of keys. Names of keys that do not exist yet are returned as names.
+// resolve returns the IDs of keys. If a key does not exist yet, it returns the key's name.
 func (t *target) resolve(keys []string) (ids []string) {
 	for _, one := range keys {
 		if id := t.keyIDs[one]; id != "" {

@@ -25,8 +25,8 @@ type run struct {
 	keep   func(Secret) error
 }
 
-// Run makes the changes in order and stops at the first failure. A second plan then contains the remaining changes.
-// keep is called for each secret as soon as it exists.
+// Run makes the changes in order and stops at the first failure. A new plan then contains the remaining changes. As
+// soon as a secret exists, keep is called with it.
 func (p *Plan) Run(ctx context.Context, keep func(Secret) error) error {
 	r := &run{p.client, keep}
 	for i, c := range p.Changes {
@@ -50,8 +50,8 @@ func explain(c *Change, done, total int, err error) error {
 	return fmt.Errorf("%s %s %q in project %q: %w\n%d of %d changes were made; run the command again for the others%s", c.Action, c.Kind, c.Name, c.Project, err, done, total, advice)
 }
 
-// patchProject changes a project if it still has the version from which the plan was computed or which the last
-// change made.
+// patchProject changes a project. It succeeds only if the project still has the version from which the plan was
+// computed or the version that the last change made.
 func (r *run) patchProject(ctx context.Context, t *target, fields []Field) error {
 	var made admin.Project
 	if err := r.client.Do(ctx, http.MethodPatch, admin.ProjectPath(t.id), body(fields, t.version), &made); err != nil {

@@ -35,9 +35,9 @@ type Check struct {
 type Options struct {
 	// Online also calls the providers: their endpoints, keys and clocks.
 	Online bool
-	// Inspect checks the database of a stopped server and changes nothing. An error that matches fs.ErrNotExist means
-	// that there is no database yet. InUse reports whether an error means that a server is running. Inspect replaces
-	// Open if Config.Database is not set.
+	// Inspect checks the database of a stopped server and changes nothing. If there is no database yet, its error
+	// matches fs.ErrNotExist. If a server is running, InUse recognizes its error. If Config.Database is not set,
+	// Inspect is called instead of Open.
 	Inspect func(ctx context.Context, c *server.Config) error
 	// Open opens the configured store. If it is nil, the store is not checked.
 	Open func(ctx context.Context, c *server.Config) (store.Store, error)
@@ -100,8 +100,8 @@ func (d *doctor) add(status Status, name, remedy, format string, args ...any) {
 
 func (d *doctor) ok(name, format string, args ...any) { d.add(OK, name, "", format, args...) }
 
-// maxSkew is the largest difference between clocks that causes no warning. Signatures of some providers allow five
-// minutes, and the days of limits and budgets begin at midnight.
+// maxSkew is the largest difference between clocks that causes no warning. Some providers allow five minutes for
+// signatures. Clocks also decide when the days of limits and budgets begin, at midnight.
 const maxSkew = 5 * time.Second
 
 // clock compares this machine's clock with another.
@@ -114,7 +114,8 @@ func (d *doctor) clock(name, other string, theirs, ours time.Time, tolerance tim
 	d.add(Warn, name, "synchronize the clock, for example with systemd-timesyncd or chrony", "this machine's clock differs from %s by %s", other, skew)
 }
 
-// store opens the store, commits to it, and checks its data. running reports whether a running server is using it.
+// store opens the store, commits a change, and checks the data. running reports whether a running server is using the
+// store.
 func (d *doctor) store(ctx context.Context) (running bool) {
 	ctx, cancel := context.WithTimeout(ctx, 3*callTimeout)
 	defer cancel()

@@ -101,7 +101,7 @@ func TestStore(t *testing.T) {
 	expect(t, run(t, c, doctor.Options{Open: opens(nil, errors.New("no such schema"))}), "store", doctor.Fail, "no such schema")
 }
 
-// A store that a running server is using is checked through the server.
+// If a running server is using the store, the store is checked through the server.
 func TestRunningServer(t *testing.T) {
 	ready := true
 	ops := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -12,7 +12,7 @@ import (
 	"github.com/postern-ai/postern/internal/smallfile"
 )
 
-// dataDirectory checks permissions. Before the first start, there is no directory yet.
+// dataDirectory checks the permissions of the data directory, which does not exist before the first start.
 func (d *doctor) dataDirectory() {
 	const name = "data directory"
 	info, err := os.Stat(d.config.Data)
@@ -39,7 +39,7 @@ func (d *doctor) dataDirectory() {
 	d.private("secrets", filepath.Join(d.config.Data, "secrets.json"))
 }
 
-// private checks that only the owner can read a file. The file need not exist.
+// private checks that only the owner can read a file. A file that does not exist is fine.
 func (d *doctor) private(name, file string) {
 	info, err := os.Stat(file)
 	switch {
@@ -82,7 +82,7 @@ func (d *doctor) tls() {
 	d.private("TLS key", c.TLSKey)
 }
 
-// port checks that an address is free, unless a server is running.
+// port checks that an address is free. If a server is running, it does not have to be free.
 func (d *doctor) port(name, listen string, running bool) {
 	if listen == "off" || running {
 		return
@@ -137,8 +137,8 @@ func (d *doctor) disk() {
 	d.add(status, "disk space", remedy, "%d MB free", free>>20)
 }
 
-// files checks the limit of open files. Each request needs a connection to the caller and one to a provider, and the
-// server itself needs some files.
+// files checks the limit of open files. Each request needs two connections, one to the caller and one to a provider.
+// The server itself needs some files, too.
 func (d *doctor) files() {
 	limit, ok := openFiles()
 	if !ok {

@@ -32,7 +32,7 @@ func Probe(ctx context.Context, client *http.Client, listen, path string) error 
 	return nil
 }
 
-// reachable returns the address to call for an address to listen on: 127.0.0.1:80 for :80 and 0.0.0.0:80.
+// reachable returns the address to call for an address to listen on. For :80 and 0.0.0.0:80, that is 127.0.0.1:80.
 func reachable(listen string) string {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
@@ -66,7 +66,7 @@ func onListener(client *http.Client, listen string) *http.Client {
 func ProbeTLS(ctx context.Context, listen string) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	dialer := &tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} // checks only whether the listener is alive
+	dialer := &tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} // the probe checks only whether the listener is alive
 	conn, err := dialer.DialContext(ctx, "tcp", reachable(listen))
 	if err != nil {
 		return fmt.Errorf("no TLS connection on %s", listen)

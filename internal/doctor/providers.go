@@ -15,9 +15,9 @@ import (
 	"github.com/postern-ai/postern/core/config"
 )
 
-// lists contains, for each wire, the request that lists a provider's models: the path after the base URL and the
-// header with the key. Sources: the providers' API references, "List models". Other wires have no such list, so their
-// keys are not checked.
+// lists contains, for each wire, the request that lists a provider's models: the path after the base URL, and the
+// header with the key. Sources: the providers' API references, "List models". A wire without an entry has no such
+// request, so its keys are not checked.
 var lists = map[string]struct{ path, header, prefix string }{
 	"openai":    {"/models", "Authorization", "Bearer "},
 	"responses": {"/models", "Authorization", "Bearer "},
@@ -72,7 +72,8 @@ func (d *doctor) providers(ctx context.Context) {
 	}
 }
 
-// withWires returns a provider's name and the additional APIs on which it is called, which depend on its base URL.
+// withWires returns a provider's name and the additional APIs on which it is called. Those APIs depend on the base
+// URL.
 func withWires(p *config.Provider) string {
 	if len(p.Further) == 0 {
 		return p.Name

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// primitives are the types for which the codecs have handwritten methods, with their types in Go and TypeScript and
-// the names of the methods.
+// primitives are the types that the generator does not write: the codecs have handwritten methods for them. Each has
+// its types in Go and TypeScript and the names of the methods.
 var primitives = map[string]primitive{
 	"number":  {"uint64", "Uint", "number", "uint", "0"},
 	"flag":    {"bool", "Bool", "boolean", "bool", "false"},
@@ -18,7 +18,7 @@ var primitives = map[string]primitive{
 
 type primitive struct{ goType, goMethod, tsType, tsMethod, tsEmpty string }
 
-// check reports a name that is undeclared or declared twice.
+// check reports names that are declared twice, and names that are used but not declared.
 func (s *schema) check() error {
 	seen := map[string]bool{}
 	for _, c := range s.constants() {

@@ -15,7 +15,6 @@ type output struct{ strings.Builder }
 // line adds a line.
 func (o *output) line(text string, args ...any) { fmt.Fprintf(o, text+"\n", args...) }
 
-// comment adds a comment's lines.
 func (o *output) comment(lines []string) {
 	for _, line := range lines {
 		o.line("%s", strings.TrimSpace("// "+line))
@@ -137,7 +136,7 @@ func goMessage(o *output, s *schema, r record) {
 	o.line("return m, r.End()\n}\n")
 }
 
-// goValue writes the codec of a row or command, each of which is encoded on its own.
+// goValue writes the codec of a row or command. Each row or command is encoded separately.
 func goValue(o *output, s *schema, r record) {
 	o.line("// Encode returns the %s.", r.keyword)
 	o.line("func (m *%s) Encode() []byte {\nw := &Writer{}", r.name)
@@ -211,7 +210,7 @@ func goKinds(o *output, s *schema, r record, code func(field) string, otherwise 
 	o.line("%s}", otherwise)
 }
 
-// grouped returns the kinds in groups with the same fields.
+// grouped returns the kinds in groups. The kinds in a group have the same fields.
 func grouped(kinds []constant) [][]constant {
 	var groups [][]constant
 	for _, kind := range kinds {

@@ -49,8 +49,8 @@ func plural(name string) string { return name + "s" }
 
 var identifier = regexp.MustCompile(`[A-Za-z]+(\.[A-Z][A-Za-z]*)?`)
 
-// translate replaces the Go names in a comment with TypeScript names. These are the names of constants and of the
-// fields of the record that the comment is about.
+// translate replaces the Go names in a comment with TypeScript names. It replaces the names of constants, and the
+// names of fields of the record that has the comment.
 func (s *schema) translate(text string, about *record) string {
 	return identifier.ReplaceAllStringFunc(text, func(name string) string {
 		owner, member, qualified := strings.Cut(name, ".")

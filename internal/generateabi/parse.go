@@ -33,8 +33,8 @@ func parse(text string) (*schema, error) {
 	return &p.out, nil
 }
 
-// next returns the next line with content, without indentation, and collects the comment lines before it. A blank line
-// or a heading ends a comment.
+// next returns the next line with content, without its indentation. On the way, it collects comment lines. A blank
+// line or a heading ends a comment.
 func (p *parser) next() (string, bool) {
 	for p.number < len(p.lines) {
 		line := strings.TrimSpace(p.lines[p.number])

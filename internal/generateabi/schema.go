@@ -34,7 +34,7 @@ type constant struct {
 	fields      []use // fields of the kind that the constant stands for
 }
 
-// use is a field that a kind has.
+// use says that a kind has a field.
 type use struct {
 	name    string
 	inPlace bool
@@ -46,7 +46,7 @@ type enum struct {
 	list []constant
 }
 
-// record is a struct, or something that crosses the wire on its own: a message, a row or a command.
+// record is a struct, or something that is encoded separately: a message, a row or a command.
 type record struct {
 	doc     []string
 	keyword string // struct, message, row or command
@@ -67,7 +67,7 @@ type field struct {
 	embedded      bool
 }
 
-// kinds returns the enum of a record's first field, whose constants name the fields of each kind.
+// kinds returns the enum of a record's first field. For each kind, the enum's constant names the fields.
 func (s *schema) kinds(r record) []constant { return s.enumOf(r.fields[0].typ).list }
 
 // ofKind returns the record whose kinds are in an enum, or nil.
@@ -151,7 +151,8 @@ func element(typ string) (string, bool) { return strings.CutPrefix(typ, "[]") }
 // half returns the type of each half of a pair.
 func half(typ string) (string, bool) { return strings.CutPrefix(typ, "[2]") }
 
-// reachable returns the names of the structs that records of one direction contain, and the types of the lists.
+// reachable returns the names of the structs that the records of one direction contain, and the types of the lists in
+// them.
 func (s *schema) reachable(wanted func(record) bool) (structs, lists []string) {
 	var visit func(record)
 	visit = func(r record) {

@@ -74,8 +74,8 @@ func (t *tsWriter) doc(indent string, lines []string) {
 	}
 }
 
-// note returns the documentation of a field or constant: the comment before it or, if there is none, the one at the
-// end of its line.
+// note returns the documentation of a field or constant. It is the comment before it. If there is none, it is the
+// comment at the end of its line.
 func note(doc []string, comment string) []string {
 	if comment == "" {
 		return doc
@@ -148,7 +148,7 @@ func (t *tsWriter) flat(r record) []field {
 	return all
 }
 
-// class writes the class for a record of several kinds. In it, every field has a value.
+// class writes a class for a record that has several kinds. Every field of the class has a value.
 func (t *tsWriter) class(r record) {
 	t.doc("", r.doc)
 	t.line("export class %s {", r.name)
@@ -238,7 +238,8 @@ func (t *tsWriter) read(r record) {
 	}
 }
 
-// readFields writes an object with the fields. Fields on which others depend are read before the object, in order.
+// readFields writes an object with the fields. If other fields depend on a field, the code reads that field before
+// the object.
 func (t *tsWriter) readFields(r record, before string) {
 	first := 0
 	for i, f := range r.fields {
@@ -319,7 +320,8 @@ func (t *tsWriter) write(r record) {
 	t.line("}\n")
 }
 
-// apart returns the path of the field whose bytes are passed after a record. It is empty if there is none.
+// apart returns the path of the field whose bytes are passed after a record. If there is no such field, it returns
+// "".
 func (t *tsWriter) apart(r record) string {
 	last := r.fields[len(r.fields)-1]
 	if inner := t.s.recordOf(last.typ); inner != nil {

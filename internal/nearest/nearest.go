@@ -1,10 +1,10 @@
-// Package nearest suggests which name a misspelled one was probably meant to be.
+// Package nearest suggests which name was probably meant if a name is misspelled.
 package nearest
 
 import "strings"
 
-// Name returns the known name with the fewest edits from name, or an empty string if all of them differ in more than
-// a third of their letters. Case and the characters - and _ are ignored.
+// Name returns the known name with the fewest edits from name. If all known names differ in more than a third of
+// their letters, it returns an empty string. It ignores case and the characters - and _.
 func Name(name string, known []string) string {
 	best, fewest := "", len(name)/3+1
 	for _, candidate := range known {

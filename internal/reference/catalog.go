@@ -12,7 +12,7 @@ import (
 	"github.com/postern-ai/postern/core/provider"
 )
 
-// catalogText is the part of the catalog that is only for readers and that core/config does not keep.
+// catalogText is the part of the catalog that is for readers. core/config does not keep it.
 type catalogText struct {
 	Version   string
 	Providers []providerText
@@ -158,7 +158,8 @@ var features = []struct {
 	{"reasoning", chat.ParamReasoning},
 }
 
-// takes returns the features of a chat model on any of its wires. For another kind of model, it returns the API.
+// takes returns the features of a chat model. One wire of the model is enough for a feature. For another kind of
+// model, it returns the API.
 func takes(m *config.Model) (words []string) {
 	if m.APIs != config.APIsOfChat {
 		return []string{"only " + strings.Join(m.APIs.Names(), ", ")}
@@ -203,8 +204,8 @@ func moreOf(m *config.Model, note string) string {
 	return strings.TrimSuffix(strings.Join(words, "; "), ".") + "."
 }
 
-// factor returns a factor as a decimal number or, if it has no exact one, as a fraction. The factor's numerator and
-// denominator are in thousandths.
+// factor returns a factor as a decimal number. If no decimal number is exact, it returns a fraction. The
+// factor's numerator and denominator are in thousandths.
 func factor(f config.Factor) string {
 	if thousandths := f.Num * 1000; thousandths%f.Den == 0 {
 		return string(money.Append(nil, money.Pico(thousandths/f.Den), 1000))

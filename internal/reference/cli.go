@@ -9,8 +9,8 @@ import (
 
 const cliHead = "`postern` runs the gateway and administers deployments. `postern help COMMAND` prints the same text about one command."
 
-// CLI returns the page about the command line. root is the program. run runs it with arguments and returns its
-// output. It is used for commands that parse their own flags.
+// CLI returns the page about the command line. root is the program. For commands that parse their own flags, run runs
+// the program with arguments and returns its output.
 func CLI(root *cobra.Command, run func(args ...string) string) string {
 	p := newPage("Command line", "cmd/postern")
 	p.text(cliHead)
@@ -43,7 +43,7 @@ func CLI(root *cobra.Command, run func(args ...string) string) string {
 // anchor returns the anchor of a command's section.
 func anchor(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
 
-// commands returns the commands that are not hidden. They are in the same order as in the help, each before its
+// commands returns the commands that are not hidden, in the order of the help. Each command comes before its
 // subcommands.
 func commands(parent *cobra.Command) (all []*cobra.Command) {
 	for _, c := range parent.Commands() {

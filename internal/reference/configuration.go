@@ -145,8 +145,7 @@ func yes(is bool) string {
 	return "no"
 }
 
-// sentence returns a form as a sentence that begins with a capital letter and ends with a period. It does not change
-// names of values.
+// sentence returns a form as a sentence with a capital letter and a period. It does not change names of values.
 func sentence(form string) string {
 	for _, article := range []string{"a", "an", "the", "at"} {
 		if strings.HasPrefix(form, article+" ") {

@@ -93,7 +93,7 @@ func errorRows(groups [][]fault.Fault) (rows [][]string) {
 	return rows
 }
 
-// guides has links to the pages that show how to do what the remedy says. They are not in the remedy, because the
+// guides has links to the pages that explain how to do what the remedy says. The remedy has no links, because the
 // dashboard shows it as plain text.
 var guides = map[fault.Fault]string{
 	fault.InvalidKey:     " See [Keys](../guides/keys.md).",
@@ -161,8 +161,8 @@ func retryAdvice(f fault.Fault) string {
 	return words
 }
 
-// responseWords returns the status, the message and the types of an error in each format, as written by the code of
-// the formats.
+// responseWords returns the status, the message and the types of an error in each format. The code of the formats
+// writes them.
 func responseWords(f fault.Fault) string {
 	if f.Place() == fault.InLog {
 		return fmt.Sprintf("None. Logs and metrics have the status %d.", f.Status())

@@ -61,14 +61,14 @@ func hasAnchor(text, anchor string) bool {
 	return false
 }
 
-// response is a response that a scenario expects: its code and whether it has Retry-After.
+// response is what a scenario expects of a response: its code, and whether it has Retry-After.
 var (
 	expectation = regexp.MustCompile(`(?m)^expect \d+\n((?:  .*\n)+)`)
 	codeLine    = regexp.MustCompile(`(?m)^  json (?:error\.)?code = "(\w+)"$`)
 	waitLine    = regexp.MustCompile(`(?m)^  (!?)retry-after\b`)
 )
 
-// TestRetryAfter checks that the scenarios, which all hosts pass, have Retry-After where the advice says so.
+// TestRetryAfter checks that the scenarios have Retry-After where the advice says so. All hosts pass these scenarios.
 func TestRetryAfter(t *testing.T) {
 	always, never := map[string]bool{}, map[string]bool{}
 	for _, f := range fault.All() {

@@ -17,7 +17,7 @@ import (
 
 const root = "../.."
 
-// listed returns the directions listed for each header in headers.md.
+// listed returns the directions that headers.md lists for each header.
 func listed() map[string][]header.Way {
 	ways := map[string][]header.Way{}
 	for _, h := range header.All() {
@@ -55,8 +55,8 @@ func TestHeadersOfTheCore(t *testing.T) {
 	}
 }
 
-// TestHeadersOfTheDescription checks that docs/openapi.yaml describes each response header, which the scenarios
-// check. It may leave out general HTTP headers.
+// TestHeadersOfTheDescription checks that docs/openapi.yaml describes each response header. It may leave out general
+// HTTP headers. The scenarios check that the description is true.
 func TestHeadersOfTheDescription(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "docs/openapi.yaml"))
 	if err != nil {
@@ -125,7 +125,7 @@ func TestHeadersOfThePrograms(t *testing.T) {
 func TestNamesAreInOnePlace(t *testing.T) {
 	eachName(t, func(path, name string) {
 		written := strings.Contains(path, "core/header/") || strings.HasSuffix(path, "_gen.go") || strings.HasSuffix(path, "/abi.ts") ||
-			strings.HasSuffix(path, "worker/control/address.mjs") // a Worker without the gateway's source
+			strings.HasSuffix(path, "worker/control/address.mjs") // this Worker does not contain the gateway's source
 		if !written && strings.HasPrefix(strings.ToLower(name), "x-postern-") {
 			t.Errorf("%s writes %s out; use the constant of core/header", path, name)
 		}

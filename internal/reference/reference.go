@@ -1,6 +1,6 @@
-// Package reference writes the reference pages in docs/reference from tables in the source, so they cannot differ
-// from it. Its tests compare the pages, and write them for `make generate`. cli.md needs the commands of cmd/postern,
-// so a test there calls CLI.
+// Package reference writes the reference pages in docs/reference. It makes them from tables in the source, so they
+// cannot differ from the source. Its tests compare the pages and, for `make generate`, write them. cli.md needs the
+// commands of cmd/postern, so a test in cmd/postern calls CLI.
 package reference
 
 import (

@@ -14,14 +14,14 @@ import (
 	"testing"
 )
 
-// searched are the folders whose programs speak HTTP to callers, providers and each other.
+// searched are the folders whose programs send or receive HTTP.
 var searched = []string{"core", "host", "server", "control", "telemetry", "worker"}
 
-// unsearched are folders in them that use such names for other things.
+// unsearched are folders below them in which such names have another meaning.
 var unsearched = []string{"testdata", "test", "web", "governor"}
 
 var (
-	// unmistakable matches text that is a header wherever it appears: X-Name or Two-Words.
+	// unmistakable matches a text that is always a header: X-Name or Two-Words.
 	unmistakable = regexp.MustCompile(`^(?:(?i:x-[a-z0-9]+(-[a-z0-9]+)*)|[A-Z][a-z]+(-[A-Z][A-Za-z]+)+)$`)
 	headerName   = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*(-[A-Za-z0-9]+)*$`)
 	accessor     = regexp.MustCompile(`(?:headers|Headers)\.(?:get|set|has|append|delete)\(['"]([\w-]+)['"]|['"](x-[a-z0-9-]+)['"]`)
@@ -72,8 +72,8 @@ func namesIn(t *testing.T, path string) (names []string) {
 	return names
 }
 
-// namesInGo returns names that are unmistakable, names in calls to functions for headers, and names in literals with
-// the fields Name and Value.
+// namesInGo returns three kinds of names: unmistakable ones, names in calls of functions that take a header, and
+// names in literals with the fields Name and Value.
 func namesInGo(t *testing.T, text []byte) (names []string) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "", text, 0)

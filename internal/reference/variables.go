@@ -7,8 +7,8 @@ import (
 	"github.com/postern-ai/postern/server/settings"
 )
 
-// workerVariable is a variable of a Worker. If the server has a variable with the same name, the fields are that
-// variable's. A Help here replaces the server's.
+// workerVariable is a variable of a Worker. If the server has a variable with this name, the fields are copied from
+// it. If Help is set here, it replaces the server's.
 type workerVariable struct {
 	settings.Variable
 	worker string // gateway, control or both

@@ -12,7 +12,7 @@ import (
 // MaxBytes is the maximum size of a file.
 const MaxBytes = 1 << 20
 
-// Read returns the content of a regular file of at most MaxBytes. Other kinds of files are refused: a FIFO without a
+// Read returns the content of a regular file of at most MaxBytes. It refuses other kinds of files: a FIFO without a
 // writer would block, and a device has no end. Its errors are like the ones of package os.
 func Read(name string) ([]byte, error) {
 	info, err := os.Stat(name)

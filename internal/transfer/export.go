@@ -23,7 +23,7 @@ type Client interface {
 	Do(ctx context.Context, method, path string, body, out any) error
 }
 
-// Limits of an export. Within seconds after the last request, keys have reported their usage and outboxes have been
+// Limits of an export. A few seconds after the last request, keys have reported their usage, and outboxes have been
 // delivered.
 const (
 	maxPasses = 8
@@ -34,7 +34,7 @@ const (
 // Export describes an export.
 type Export struct {
 	Client  Client
-	Source  string // the deployment's address, for the header
+	Source  string // the deployment's address; it is written to the header
 	Version string // of this program
 	Now     time.Time
 	// Progress is called with messages for the operator; optional.
@@ -52,9 +52,9 @@ type Spool interface {
 // Summary is the content of a file.
 type Summary struct{ Projects, Objects, Rows int }
 
-// Write writes a deployment to a file. Objects cannot be read all at once, so it reads all of them repeatedly until
-// two consecutive passes are equal. No object has then changed between its two reads, so the file has the state of
-// all objects at the moment between the passes. Write fails if the deployment keeps changing.
+// Write writes a deployment to a file. It cannot read all objects at one moment, so it reads all of them again and
+// again until two consecutive passes are equal. Then no object has changed between its two reads. The file therefore
+// has the state of all objects at the moment between the passes. If the deployment keeps changing, Write fails.
 func (e *Export) Write(ctx context.Context, to Spool) (Summary, error) {
 	ctx = admin.WithRetry(ctx) // reads are safe to repeat
 	var before map[string]string
@@ -222,8 +222,8 @@ func (p *pass) allMeters(ctx context.Context) error {
 	return nil
 }
 
-// each reads an object page by page. Pages without rows are left out, so each page is held back until the next one
-// has been read. Only then is it known whether it is the last.
+// each reads an object page by page. It leaves out pages without rows. It must know whether a page is the last one,
+// so it holds each page back until it has read the next one.
 func (p *pass) each(ctx context.Context, of page, use func(*page) error) error {
 	var held *page
 	after := ""

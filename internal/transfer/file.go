@@ -1,5 +1,5 @@
-// Package transfer moves a deployment: Export writes all of its state into a file, and Import writes a file's state into
-// another deployment, both through the admin API. docs/operate/move.md describes the file.
+// Package transfer moves a deployment. Export writes all of its state into a file. Import writes the state from a
+// file into another deployment. Both use the admin API. docs/operate/move.md describes the file.
 package transfer
 
 import (
@@ -21,10 +21,12 @@ const (
 	FormatVersion = 1
 )
 
-// maxLineBytes is the maximum length of a line: a row of 2,000,000 bytes in base64, with room for its key.
+// maxLineBytes is the maximum length of a line. The longest line has a row of 2,000,000 bytes in base64 and the row's
+// key.
 const maxLineBytes = 4 << 20
 
-// directoryObject is the name of the object with the projects and keys. The other objects' names have the prefixes.
+// directoryObject is the name of the object with the projects and keys. The names of the other objects have one of
+// the prefixes.
 const (
 	directoryObject = "directory"
 	ledgerPrefix    = "ledger/"
@@ -66,7 +68,7 @@ type end struct {
 type writer struct {
 	to      *bufio.Writer
 	sum     hash.Hash
-	objects map[string]hash.Hash // hashes of their lines by name
+	objects map[string]hash.Hash // hashes of the objects' lines, by the name of the object
 	rows    int
 }
 
@@ -144,7 +146,7 @@ func newReader(from io.Reader) (*reader, error) {
 	return r, nil
 }
 
-// wholeLines splits at line feeds. A line that does not end with a line feed was cut off.
+// wholeLines splits a text at line feeds. If a line does not end with a line feed, it was cut off.
 func wholeLines(data []byte, atEOF bool) (advance int, token []byte, err error) {
 	if i := bytes.IndexByte(data, '\n'); i >= 0 {
 		return i + 1, data[:i+1], nil
@@ -214,8 +216,8 @@ func strict(line []byte, v any) error {
 	return nil
 }
 
-// follows describes why a page cannot follow the previous one. Objects must be sorted by rank and name and appear
-// once, and rows must be sorted by key.
+// follows describes why a page cannot follow the previous one. Objects must be sorted by rank and name, and each must
+// appear only once. Rows must be sorted by key.
 func (r *reader) follows(p *page) string {
 	key := ""
 	switch {

@@ -38,8 +38,8 @@ func line(object, project string, last bool, keys ...string) string {
 	return string(text)
 }
 
-// TestHostileFiles checks that a malformed file is refused with an error that names the fault before anything is
-// sent.
+// TestHostileFiles checks that a malformed file is refused before anything is sent, and that the error names the
+// fault.
 func TestHostileFiles(t *testing.T) {
 	directory := `{"object":"directory","rows":[{"key":"d/p/proj_1","value":"AQEx"}],"last":true}`
 	meter := meterPrefix + strings.Repeat("0", 64)
@@ -76,7 +76,7 @@ func TestHostileFiles(t *testing.T) {
 	}
 }
 
-// TestAltered checks that a file in which any byte was changed or removed is refused before anything is sent.
+// TestAltered changes or removes single bytes of a file. The file must be refused before anything is sent.
 func TestAltered(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 1))
 	file, err := exported(t, populated(random))

@@ -79,7 +79,7 @@ func Import(ctx context.Context, client Client, from io.ReadSeeker) (Summary, er
 	if err != nil {
 		return Summary{}, err
 	}
-	// Every call may be repeated, because rows are replaced with the same rows.
+	// Every call may be repeated, because rows are replaced with identical rows.
 	i := &importer{ctx: admin.WithRetry(ctx), client: client, id: file.id}
 	var state struct{ Finished bool }
 	begin := struct {
@@ -99,8 +99,8 @@ type importer struct {
 	ctx    context.Context
 	client Client
 	id     string
-	object string  // of the last page that was sent
-	batch  []*page // meters with one page each, which are sent concurrently
+	object string  // object of the last page that was sent
+	batch  []*page // meters that have only one page; they are sent at the same time
 }
 
 func (i *importer) post(path string, body, out any) error {
@@ -126,7 +126,7 @@ func (i *importer) send(from io.ReadSeeker) error {
 	return i.post("/finish", map[string]string{"import": i.id}, nil)
 }
 
-// page sends a page or, if the page is a complete meter, keeps it for the next batch.
+// page sends a page. If the page is a complete meter, it keeps it for the next batch.
 func (i *importer) page(p *page) error {
 	first := i.object != p.Object
 	i.object = p.Object

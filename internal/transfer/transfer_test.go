@@ -172,8 +172,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestExportWaits checks that objects that change while they are read are read again. A deployment that keeps
-// changing is not exported, and the error names the changed objects.
+// TestExportWaits checks that objects are read again if they change while they are being read. If a deployment keeps
+// changing, it is not exported, and the error names the objects that changed.
 func TestExportWaits(t *testing.T) {
 	for calls, want := range map[int]string{30: "", 1 << 30: "meter/"} {
 		f := populated(rand.New(rand.NewPCG(3, 1)))
@@ -203,8 +203,8 @@ func TestExportWaits(t *testing.T) {
 	}
 }
 
-// TestPendingDeliveries checks that an export waits until an object has made its deliveries but fails on any other
-// error.
+// TestPendingDeliveries checks that an export waits until an object has made its deliveries. After any other error,
+// it fails.
 func TestPendingDeliveries(t *testing.T) {
 	for _, c := range []struct {
 		status, times int
@@ -223,7 +223,8 @@ func TestPendingDeliveries(t *testing.T) {
 	}
 }
 
-// TestInterrupted checks that an import that fails at any call can be repeated and is then complete.
+// TestInterrupted lets an import fail at any of its calls. It must be possible to repeat it, and then it must be
+// complete.
 func TestInterrupted(t *testing.T) {
 	from := populated(rand.New(rand.NewPCG(5, 1)))
 	file, err := exported(t, from)

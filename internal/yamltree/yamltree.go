@@ -1,5 +1,5 @@
-// Package yamltree parses a YAML document into a tree with line numbers, so error messages can say where a problem
-// is. Numbers keep their digits.
+// Package yamltree parses a YAML document into a tree with line numbers. Error messages can then name the line of a
+// problem. Numbers keep their digits.
 package yamltree
 
 import (
@@ -78,7 +78,8 @@ func Parse(text []byte) (*Node, error) {
 	return root, c.err
 }
 
-// syntax returns a parser's error on one line, without the excerpt of the document, which may contain secrets.
+// syntax returns a parser's error on one line. It leaves out the excerpt of the document, because that may contain
+// secrets.
 func syntax(err error) error {
 	message, _, _ := strings.Cut(err.Error(), "\n")
 	place, rest, ok := strings.Cut(strings.TrimPrefix(message, "["), "] ")
@@ -133,7 +134,7 @@ func (c *converter) node(n ast.Node, depth int) *Node {
 	return c.scalar(line, n)
 }
 
-// alias returns the anchor's value and counts its nodes, which limits documents that expand exponentially.
+// alias returns the anchor's value and counts its nodes. This limits documents that expand exponentially.
 func (c *converter) alias(line int, name string) *Node {
 	value, ok := c.anchors[name]
 	if !ok {

@@ -36,7 +36,7 @@ func New(clock store.Clock) *Store {
 // rows is an object's storage during a command. It holds back the changes until the command has succeeded.
 type rows struct {
 	*entry
-	alarm   uint64 // alarm before the command; 0 in the command of a ringing alarm
+	alarm   uint64 // the alarm before the command; 0 in the command of a ringing alarm
 	puts    []abi.Row
 	deletes []string
 	alarmMs uint64

@@ -18,7 +18,7 @@ type hints struct {
 type habit struct {
 	counts map[string]int // by key
 	noted  int            // reads since the usual keys were last chosen
-	usual  []string       // keys that are read most often
+	usual  []string       // the keys that are read most often
 }
 
 const (
