@@ -28,7 +28,7 @@ func benchTelemetry(t testing.TB) *Telemetry {
 	return o
 }
 
-// observe notifies the observer of one streamed request with one attempt.
+// observe reports one streamed request with one attempt to the observer.
 func observe(o *Telemetry, fetch *abi.Action, piece, line []byte) {
 	x := o.Begin("", benchRequest)
 	a := x.Attempt(fetch, nil)
@@ -47,8 +47,8 @@ var (
 	benchHeaders = []abi.Header{{Name: "content-type", Value: "text/event-stream"}, {Name: "x-postern-governor", Value: "approve; risk=0; policy=2"}}
 )
 
-// TestAllocations checks that a request costs few allocations, not counting the decoding of the exchange's state for
-// each attempt.
+// TestAllocations checks that a request costs few allocations. It does not count the decoding of the exchange's state
+// for each attempt.
 func TestAllocations(t *testing.T) {
 	o := benchTelemetry(t)
 	fetch, piece, line := &abi.Action{}, []byte("data: x\n\n"), []byte(benchLine)

@@ -8,7 +8,7 @@ import (
 	"github.com/postern-ai/postern/core/exchange"
 )
 
-// attempt implements host.ObservedAttempt. Its fields are guarded by the exchange's mutex.
+// attempt implements host.ObservedAttempt. The exchange's mutex guards its fields.
 type attempt struct {
 	x        *observed
 	fetch    exchange.Fetch
@@ -20,7 +20,7 @@ type attempt struct {
 	span     attemptSpan
 }
 
-// describe describes a fetch. If the exchange's state cannot be read, the fetch is counted without names.
+// describe describes a fetch. If it cannot read the exchange's state, the fetch is counted without names.
 func describe(c *catalog, id uint64, state []byte) (f exchange.Fetch) {
 	defer func() {
 		if recover() != nil { // the configuration was replaced at just this moment
@@ -66,8 +66,8 @@ func (a *attempt) conclude(now time.Time) {
 // canceled is the outcome of an attempt that the exchange gave up, usually because the caller disconnected.
 const canceled = "canceled"
 
-// outcome returns the attempt's status or fault in the words of the header x-postern-attempts. A fetch that was
-// canceled after the end of its response counts as complete.
+// outcome returns the attempt's status or fault, in the words of the header x-postern-attempts. If a fetch was
+// canceled after its response had ended, it counts as complete.
 func (a *attempt) outcome() string {
 	switch {
 	case !a.canceled && a.fault == 0:

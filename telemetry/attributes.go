@@ -47,9 +47,9 @@ const (
 	attrProject   = attribute.Key("postern.project.id")
 	attrCache     = attribute.Key("postern.cache") // hit, miss or bypass
 	attrCost      = attribute.Key("postern.cost_dollars")
-	attrSaved     = attribute.Key("postern.prompt_cache_saved_dollars") // saved by the provider's prompt cache; may be negative
+	attrSaved     = attribute.Key("postern.prompt_cache_saved_dollars") // what the provider's prompt cache saved; may be negative
 	attrEstimated = attribute.Key("postern.usage_estimated")
-	attrPurpose   = attribute.Key("postern.purpose") // purpose of an attempt that does not answer the request: classifier
+	attrPurpose   = attribute.Key("postern.purpose") // purpose of an attempt that does not answer the request itself, such as classifier
 
 	metricOperationDuration = "gen_ai.client.operation.duration"
 	metricFirstChunk        = "gen_ai.client.operation.time_to_first_chunk"
@@ -100,7 +100,7 @@ var purposes = [exchange.Purposes]string{
 	exchange.ForModerations: operationModerate, exchange.ForCompaction: operationCompact,
 }
 
-// providers contains the conventions' names of providers that have a different name in the catalog.
+// providers contains the names of providers whose name in the conventions differs from the name in the catalog.
 var providers = map[string]string{
 	"openai-responses": "openai", "gemini": "gcp.gemini", "azure": "azure.ai.openai", "bedrock": "aws.bedrock",
 	"mistral": "mistral_ai", "xai": "x_ai",
@@ -113,7 +113,7 @@ func providerName(name string) string {
 	return name
 }
 
-// methodName returns the method as an attribute. It limits the values, because callers may invent methods.
+// methodName returns the method as an attribute. Callers may invent methods, so it allows only known values.
 func methodName(method string) string {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions,

@@ -14,7 +14,7 @@ import (
 	"github.com/postern-ai/postern/server"
 )
 
-// budgetInterval is the minimum time between two readings of the budgets, because each project costs one command.
+// budgetInterval is the minimum time between two readings of the budgets. A reading costs one command per project.
 const budgetInterval = 15 * time.Second
 
 // budget is a project's budget in the current period, in dollars.
@@ -30,8 +30,8 @@ type budgets struct {
 	all  []budget
 }
 
-// read returns the budgets of the oldest projects, oldest first. It omits budgets that the store does not return in
-// time.
+// read returns the budgets of the oldest projects, oldest first. If the store does not return a budget in time, it
+// leaves that budget out.
 func (b *budgets) read(ctx context.Context, p *server.Parts, limit int) []budget {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -57,8 +57,8 @@ func (b *budgets) read(ctx context.Context, p *server.Parts, limit int) []budget
 	return b.all
 }
 
-// readBudget reads a project's budget from its ledger. It does not call the keys' meters, so it misses the usage of
-// the last second or two, which they have not reported yet.
+// readBudget reads a project's budget from its ledger. It does not call the keys' meters. The usage of the last
+// second or two is therefore missing, because the meters have not reported it yet.
 func readBudget(ctx context.Context, p *server.Parts, project *directory.Project) (budget, bool) {
 	today := calendar.Day(p.Host.Clock.Now())
 	report := ledger.Report{FirstDay: today, EndDay: today, Waited: true, Final: true}

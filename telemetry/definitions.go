@@ -6,7 +6,7 @@ import (
 	"github.com/postern-ai/postern/store"
 )
 
-// definition is the name, the help text and the labels of a metric. docs/reference/metrics.md lists the same ones.
+// definition is the name, the help text and the labels of a metric. docs/reference/metrics.md lists them as well.
 type definition struct {
 	name, help string
 	labels     []string
@@ -91,7 +91,6 @@ func (d *definition) histograms(buckets []float64) *prometheus.HistogramVec {
 	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: d.name, Help: d.help, Buckets: buckets}, d.labels)
 }
 
-// histogram returns a constant histogram with a store's durations.
 func (d *definition) histogram(s *store.Snapshot) prometheus.Metric {
 	cumulative, buckets := uint64(0), make(map[float64]uint64, len(store.DurationBounds))
 	for i, bound := range store.DurationBounds {

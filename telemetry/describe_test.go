@@ -13,7 +13,7 @@ import (
 	"github.com/postern-ai/postern/store/memory"
 )
 
-// keeper is an observer that keeps the arguments that the host passes to Attempt.
+// keeper is an observer that keeps the arguments of Attempt.
 type keeper struct {
 	config *config.Config
 	ids    []uint64
@@ -37,7 +37,7 @@ type ended struct{}
 func (ended) Head(int)         {}
 func (ended) End(uint64, bool) {}
 
-// TestDescribeFetch checks that the state contains each fetch's target, that damaged states are refused, and that
+// TestDescribeFetch checks three things: the state contains each fetch's target, damaged states are refused, and
 // decoding is cheap.
 func TestDescribeFetch(t *testing.T) {
 	k := &keeper{}

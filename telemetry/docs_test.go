@@ -41,7 +41,8 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// TestOperations checks that exactly the routes that send requests to providers have an operation.
+// TestOperations checks that a route has an operation if it sends requests to providers, and that no other route has
+// one.
 func TestOperations(t *testing.T) {
 	for purpose, operation := range purposes {
 		if operation == "" {

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// OpenTelemetry variables that are checked here. The SDK reads these and all others itself, but it would log a
-// malformed variable, including the value of a header, and continue without it. Source:
+// OpenTelemetry variables that are checked here. The SDK reads these and all others itself. If a variable is
+// malformed, the SDK would log it, including the value of a header, and continue without it. Source:
 // opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables and /protocol/exporter.
 const (
 	envDisabled = "OTEL_SDK_DISABLED"
@@ -22,7 +22,7 @@ const (
 // signals are the signals to export.
 type signals struct{ traces, metrics bool }
 
-// readEnvironment returns the signals that the environment variables request. Setting an endpoint turns on a signal.
+// readEnvironment returns the signals that the environment variables request. An endpoint turns its signal on.
 func readEnvironment() (s signals, err error) {
 	if strings.EqualFold(strings.TrimSpace(os.Getenv(envDisabled)), "true") {
 		return s, nil
@@ -68,8 +68,8 @@ func variable(signal, rest string) (name, value string) {
 	return name, strings.TrimSpace(os.Getenv(name))
 }
 
-// checkHeaders checks the exporter's headers, which have the form name=value, separated by commas and with
-// percent-encoded values. Its errors do not show values, because they are secret.
+// checkHeaders checks the exporter's headers. They have the form name=value, are separated by commas, and have
+// percent-encoded values. Its errors do not show values, because values are secret.
 func checkHeaders(signal string) error {
 	name, value := variable(signal, "HEADERS")
 	if value == "" {

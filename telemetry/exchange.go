@@ -30,11 +30,10 @@ type observed struct {
 	mu       sync.Mutex // guards the fields below and the attempts
 	attempts []*attempt
 	ended    bool
-	inline   [2]attempt // the first attempts, to save allocations
+	inline   [2]attempt // holds the first attempts, which saves allocations
 	pointers [4]*attempt
 }
 
-// outcome contains the information in the log line as labels.
 type outcome struct {
 	logged                              bool
 	route, code, provider, model, cache string
@@ -46,7 +45,7 @@ type outcome struct {
 	stream, estimated                   bool
 	took                                time.Duration
 	broken                              [4]brokenStream
-	unknown                             []string // unknown fields of the provider's usage
+	unknown                             []string // fields of the provider's usage that are unknown
 }
 
 // brokenStream is an attempt whose stream the core gave up.
@@ -77,7 +76,8 @@ func (x *observed) Head(status uint64, headers []abi.Header, streamed bool) {
 	}
 }
 
-// decisionWord returns the decision of header.Governor, such as "review; risk=40; policy=3", as a label.
+// decisionWord returns the decision in header.Governor as a label. An example of that header is "review; risk=40;
+// policy=3".
 func decisionWord(value string) string {
 	word, _, _ := strings.Cut(value, ";")
 	switch word {
@@ -115,7 +115,7 @@ func (x *observed) Log(text []byte) {
 	x.span.log(x, &l)
 }
 
-// readResults keeps results that the host cannot know: the codes of streams that the core gave up.
+// readResults keeps the results that the host cannot know: the codes of streams that the core gave up.
 func (o *outcome) readResults(results []byte) {
 	n := 0
 	for len(results) > 0 && n < len(o.broken) {
@@ -128,7 +128,7 @@ func (o *outcome) readResults(results []byte) {
 	}
 }
 
-// providerCodes is the prefix of error codes for streams that failed because of a provider (core/fault).
+// providerCodes is the prefix of the error codes of streams that failed because of a provider (core/fault).
 const providerCodes = "provider_"
 
 // Attempt implements host.ObservedExchange.
@@ -172,7 +172,7 @@ func (x *observed) End() {
 	x.span.end(x)
 }
 
-// count counts the request. sent means that it was sent to a provider.
+// count counts the request. If sent is true, the request was sent to a provider.
 func (x *observed) count(sent bool) {
 	m, o := x.t.metrics, &x.done
 	m.requests.of(requestKey{o.route, statusWord(o.status), o.code, o.provider, o.model, o.cache}).Inc()
@@ -201,8 +201,8 @@ func (x *observed) count(sent bool) {
 	}
 }
 
-// countPromptCache counts the effects of the provider's prompt cache. A counter can only grow, so there is a separate
-// one for requests that the cache made more expensive.
+// countPromptCache counts the effects of the provider's prompt cache. A counter can only grow. If the cache made a
+// request more expensive, a separate counter counts that.
 func (s *modelSeries) countPromptCache(o *outcome) {
 	s.cacheRead.Add(float64(o.cacheRead))
 	s.cacheWrite.Add(float64(o.cacheWrite))
@@ -213,8 +213,8 @@ func (s *modelSeries) countPromptCache(o *outcome) {
 	}
 }
 
-// billed returns the model to which usage and cost are attributed: the one that answered, or else the last one
-// called.
+// billed returns the model to which usage and cost belong. This is the model that answered. If none answered, it is
+// the last one that was called.
 func (x *observed) billed() (provider, model string) {
 	if x.done.model != "" {
 		return x.done.provider, x.done.model

@@ -13,8 +13,8 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// reporter counts failed exports and logs at most one per minute. It does not log the errors themselves, because they
-// may contain the collector's address with credentials, and its response.
+// reporter counts failed exports and logs at most one per minute. It does not log the errors themselves. They may
+// contain the collector's address with credentials, and the collector's response.
 type reporter struct {
 	log     *slog.Logger
 	metrics *metrics

@@ -7,8 +7,8 @@ import (
 	"github.com/postern-ai/postern/core/fault"
 )
 
-// TestProviderCodes checks that streams that fail because of a provider have error codes with the prefix by which
-// they are recognized.
+// TestProviderCodes checks the error codes of streams that fail because of a provider. They must have the prefix by
+// which telemetry recognizes them.
 func TestProviderCodes(t *testing.T) {
 	for _, f := range fault.All() {
 		if f == fault.RejectedRequest {
@@ -20,7 +20,8 @@ func TestProviderCodes(t *testing.T) {
 	}
 }
 
-// TestCodesFitTheLabel checks that there are not too many codes. Codes beyond the limit would be counted as "other".
+// TestCodesFitTheLabel checks that there are not too many codes. Codes beyond the limit would all be counted as
+// "other".
 func TestCodesFitTheLabel(t *testing.T) {
 	var w words
 	for _, f := range fault.All() {

@@ -112,7 +112,7 @@ func (g *gateway) admin(method, path, body string) gjson.Result {
 	return gjson.Parse(answer)
 }
 
-// send sends a request with the given headers. It returns the response once the exchange has settled.
+// send sends a request with the given headers. When the exchange has settled, it returns the response.
 func (g *gateway) send(method, path, body string, headers ...string) (status int, answer string) {
 	g.Helper()
 	r, err := http.NewRequest(method, g.url+path, strings.NewReader(body))
@@ -133,7 +133,8 @@ func (g *gateway) send(method, path, body string, headers ...string) (status int
 	return response.StatusCode, string(data)
 }
 
-// chat sends a completion request and returns the status. The response is not cached unless the headers say so.
+// chat sends a completion request and returns the status. Unless the headers say otherwise, the response is not
+// cached.
 func (g *gateway) chat(model string, stream bool, headers ...string) int {
 	g.Helper()
 	body, _ := json.Marshal(map[string]any{
@@ -188,7 +189,7 @@ func (g *gateway) series() map[string]string {
 	return all
 }
 
-// expect compares samples with lines of the form "name{labels} value". The value "-" means that there must be no such
+// expect compares samples with lines of the form "name{labels} value". If the value is "-", there must be no such
 // sample.
 func (g *gateway) expect(lines string) {
 	g.Helper()

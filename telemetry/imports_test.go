@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestOnlyTelemetryImportsTheLibraries checks that metrics and traces stay behind host.Observer.
+// TestOnlyTelemetryImportsTheLibraries checks that only package telemetry imports the libraries for metrics and
+// traces. All other code uses host.Observer.
 func TestOnlyTelemetryImportsTheLibraries(t *testing.T) {
 	const self = "github.com/postern-ai/postern/telemetry"
 	command := exec.Command("go", "list", "-json=ImportPath,Imports", "./...")

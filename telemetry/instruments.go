@@ -9,7 +9,7 @@ import (
 	"github.com/postern-ai/postern/core/exchange"
 )
 
-// instruments are the metrics that are exported over OTLP, with their names from the conventions. Prometheus has more
+// instruments are the metrics that are exported over OTLP. Their names are from the conventions. Prometheus has more
 // metrics.
 type instruments struct {
 	operation, firstChunk, server metric.Float64Histogram

@@ -8,7 +8,7 @@ import (
 	"github.com/postern-ai/postern/core/config"
 )
 
-// other replaces a value that is not in its table, which keeps the number of time series bounded.
+// other replaces a value that is not in its table. This limits the number of time series.
 const other = "other"
 
 // catalog is a configuration together with the names of its providers and models.
@@ -39,7 +39,7 @@ func (c *catalog) name(text []byte) string {
 // maxWords is the maximum number of words of one label. The core has fewer routes and error codes.
 const maxWords = 200
 
-// words are the values of a label whose values come from the core: routes, error codes, and cache states.
+// words are the values of a label that come from the core: routes, error codes, and cache states.
 type words struct {
 	mu    sync.RWMutex
 	known map[string]string
@@ -70,13 +70,13 @@ func (w *words) of(text []byte) string {
 	return word
 }
 
-// statusWords are the labels of HTTP statuses. Statuses without a name are counted by class.
+// statusWords are the labels of HTTP statuses. If a status has no name, it is counted by its class.
 var statusWords = func() (words [600]string) {
 	for status := range words {
 		switch {
 		case status < 100:
 			words[status] = other
-		case http.StatusText(status) != "", status == 499, status == 529: // client closed request; Anthropic's overloaded
+		case http.StatusText(status) != "", status == 499, status == 529: // 499: client closed request; 529: Anthropic's overloaded
 			words[status] = strconv.Itoa(status)
 		default:
 			words[status] = strconv.Itoa(status/100) + "xx"
@@ -92,8 +92,7 @@ func statusWord(status int) string {
 	return statusWords[status]
 }
 
-// children are the series of a metric that have been used before. Looking them up here avoids the cost of
-// WithLabelValues.
+// children are the series of a metric that have been used before. A lookup here costs less than WithLabelValues.
 type children[K comparable, V any] struct {
 	mu    sync.RWMutex
 	known map[K]V

@@ -78,7 +78,8 @@ func (l *line) setPromptCache(name string, value []byte) {
 	}
 }
 
-// member splits off the first field of an object's text. A string value has no quotes, but its escapes are kept.
+// member splits off the first field of an object's text. If the value is a string, it is returned without quotes, but
+// with its escapes.
 func member(text []byte) (name, value, rest []byte, ok bool) {
 	if name, rest, ok = quoted(bytes.TrimPrefix(text, []byte(","))); !ok {
 		return nil, nil, nil, false

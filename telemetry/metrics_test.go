@@ -56,8 +56,8 @@ func TestRequests(t *testing.T) {
 		postern_circuit_open{model="alpha",provider="openai"} 0`)
 }
 
-// TestPromptCache: 80 tokens save 0.9 millionths of a dollar each. A token written for an hour costs one millionth
-// extra, and one written for five minutes a quarter of that.
+// TestPromptCache: 80 tokens save 0.9 millionths of a dollar each. A token that is written for an hour costs one
+// millionth extra. A token that is written for five minutes costs a quarter of that.
 func TestPromptCache(t *testing.T) {
 	g := open(t, telemetry.Config{}, nil)
 	g.chat("gamma", false)
@@ -120,8 +120,8 @@ func TestCacheAndGovernor(t *testing.T) {
 		postern_governor_decisions_total{decision="block",direction="output"} 1`)
 }
 
-// TestUnknownUsage: an unknown field in a provider's usage is counted by name. Names that are not suitable as labels
-// are counted under one word.
+// TestUnknownUsage: an unknown field in a provider's usage is counted by its name. If a name is not suitable as a
+// label, it is counted under one common word.
 func TestUnknownUsage(t *testing.T) {
 	g := open(t, telemetry.Config{}, nil)
 	g.next(fakeprovider.Behavior{Body: `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}],` +
@@ -133,7 +133,7 @@ func TestUnknownUsage(t *testing.T) {
 		postern_unknown_usage_members_total{member="invalid",provider="openai"} 1`)
 }
 
-// TestOverrun checks that charges of a provider beyond the reservation are counted.
+// TestOverrun checks that a provider's charges beyond the reservation are counted.
 func TestOverrun(t *testing.T) {
 	g := open(t, telemetry.Config{}, nil)
 	g.next(fakeprovider.Behavior{Body: `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}],` +
@@ -142,7 +142,7 @@ func TestOverrun(t *testing.T) {
 	g.server.Host().Wait()
 	g.expect(`
 		postern_cost_dollars_total{model="alpha",provider="openai"} 2.0001
-		postern_overrun_dollars_total{model="alpha",provider="openai"} 1.999978`) // 22 input tokens and 50 output tokens are reserved
+		postern_overrun_dollars_total{model="alpha",provider="openai"} 1.999978`) // the reservation is for 22 input tokens and 50 output tokens
 }
 
 func TestDisconnect(t *testing.T) {
@@ -213,7 +213,7 @@ func TestBudgets(t *testing.T) {
 	g.admin("POST", "/api/admin/projects", `{"name":"third","budget":8}`)
 	g.chat("beta", false) // 100 × $10 and 50 × $20 per million
 	if status, answer := g.send("GET", "/api/usage?projectId="+g.project, "", "X-API-Key", g.key); status != 200 {
-		t.Fatal(answer) // the report makes the meter send its usage to the ledger
+		t.Fatal(answer) // for the report, the meter sends its usage to the ledger
 	}
 	g.expect(`
 		postern_budget_limit_dollars{project="` + g.project + `"} 5

@@ -19,9 +19,9 @@ const (
 	scrapesAtOnce = 4
 )
 
-// Ops returns the handler of the operations listener, for server.Config.Ops: /livez says whether the process runs,
-// /readyz whether it accepts requests and can commit changes, and /metrics is for Prometheus. None of them requires a
-// credential, so the listener must not be reachable from outside.
+// Ops returns the handler of the operations listener, for server.Config.Ops. /livez says whether the process runs.
+// /readyz says whether it accepts requests and can commit changes. /metrics is for Prometheus. None of them requires
+// a credential, so the listener must not be reachable from outside.
 func (t *Telemetry) Ops(ready func(context.Context) error) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "live", "") })
@@ -40,7 +40,8 @@ func (t *Telemetry) Ops(ready func(context.Context) error) http.Handler {
 	return mux
 }
 
-// notReady returns the reason for the response. It does not include a store's error, which may contain addresses.
+// notReady returns the reason for the response. If the error is the store's, it leaves the error out, because it may
+// contain addresses.
 func notReady(err error) string {
 	switch {
 	case errors.Is(err, server.ErrStarting):

@@ -26,7 +26,7 @@ type otel struct {
 	closers     []func(context.Context) error
 }
 
-// newOTel returns nil if the environment variables do not request any exports.
+// newOTel returns nil if the environment variables request no export.
 func newOTel(ctx context.Context, c Config, m *metrics) (*otel, error) {
 	on, err := readEnvironment()
 	if err != nil || !on.traces && !on.metrics {
@@ -37,7 +37,8 @@ func newOTel(ctx context.Context, c Config, m *metrics) (*otel, error) {
 		return nil, err
 	}
 	o, report := &otel{}, newReporter(c.Log, m)
-	// The SDK's own messages may contain headers and addresses. Failures are reported by the exporters' wrappers.
+	// The SDK's own messages may contain headers and addresses, so they are not logged. The wrappers of the exporters
+	// report failures.
 	otelapi.SetLogger(logr.Discard())
 	otelapi.SetErrorHandler(otelapi.ErrorHandlerFunc(func(err error) { report.failed("sdk", err) }))
 	if on.traces {
@@ -87,7 +88,7 @@ func (o *otel) startMetrics(ctx context.Context, c Config, about *resource.Resou
 	return err
 }
 
-// close exports all pending data of all signals concurrently.
+// close exports all pending data. It does so for all signals at the same time.
 func (o *otel) close(ctx context.Context) error {
 	results := make(chan error, len(o.closers))
 	for _, closer := range o.closers {

@@ -153,8 +153,8 @@ func TestInvalidVariables(t *testing.T) {
 	})
 }
 
-// TestCollectorDown checks that requests work, that failures are counted and reported once, and that Close takes
-// limited time.
+// TestCollectorDown checks that requests work while the collector is down, that failures are counted and reported
+// once, and that Close takes limited time.
 func TestCollectorDown(t *testing.T) {
 	for name, collector := range map[string]func(*testing.T) string{
 		"rejects": func(t *testing.T) string {
@@ -195,8 +195,7 @@ func TestCollectorDown(t *testing.T) {
 	}
 }
 
-// TestCollectorHangs checks that requests do not wait for the collector and that Close gives up when its context
-// ends.
+// TestCollectorHangs checks that requests do not wait for the collector. When its context ends, Close must give up.
 func TestCollectorHangs(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections but never responds
 	if err != nil {

@@ -108,7 +108,6 @@ func (r *receiver) finish(g *gateway) {
 	}
 }
 
-// text returns a value as text.
 func text(v *common.AnyValue) string {
 	switch v.Value.(type) {
 	case *common.AnyValue_StringValue:
@@ -119,7 +118,7 @@ func text(v *common.AnyValue) string {
 	}
 }
 
-// outline returns a span on one line: kind, name, status, and attributes except durations, IDs and ports.
+// outline returns a span on one line: its kind, name, status and attributes. It leaves out durations, IDs and ports.
 func outline(s *trace.Span) string {
 	var b strings.Builder
 	b.WriteString(map[trace.Span_SpanKind]string{trace.Span_SPAN_KIND_SERVER: "server ", trace.Span_SPAN_KIND_CLIENT: "client "}[s.Kind] + s.Name)
@@ -146,7 +145,8 @@ func attributes(s *trace.Span) map[string]string {
 	return all
 }
 
-// requests returns the spans of data plane requests with a method and route, and the spans below each of them.
+// requests returns the spans of data plane requests with a method and route. It also returns the spans below each of
+// them.
 func (r *receiver) requests() (servers []*trace.Span, attempts map[string][]*trace.Span) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -23,8 +23,8 @@ type scrape struct {
 	budgets budgets
 }
 
-// Describe implements prometheus.Collector. It sends no descriptions, which makes the collector unchecked, because
-// its metrics depend on the server's parts.
+// Describe implements prometheus.Collector. It sends no descriptions, because the metrics depend on the server's
+// parts. This makes the collector unchecked.
 func (s *scrape) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
@@ -49,7 +49,6 @@ func (s *scrape) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// output receives metrics.
 type output struct{ to chan<- prometheus.Metric }
 
 func (o output) gauge(d *definition, value float64, labels ...string) {
@@ -79,7 +78,6 @@ func (o output) circuits(p *server.Parts) {
 // classes are the labels of the objects' classes.
 var classes = map[abi.Class]string{abi.ClassKeyMeter: "key_meter", abi.ClassLedger: "ledger", abi.ClassDirectory: "directory"}
 
-// operations collects the host's counters.
 func (o output) operations(p *server.Parts) {
 	for class, name := range classes {
 		o.counter(&defObjectCommands, uint64(p.Stats.ObjectCalls[class].Load()), name)
@@ -90,7 +88,7 @@ func (o output) operations(p *server.Parts) {
 	o.counter(&defPostFailures, uint64(p.Stats.PostFailures.Load()))
 }
 
-// alarms collects how late the earliest alarm is. If the store does not respond, the metric is missing.
+// alarms collects the lateness of the earliest alarm. If the store does not respond, the metric is missing.
 func (o output) alarms(ctx context.Context, s store.Store) {
 	now, at, err := s.NextAlarm(ctx)
 	if err != nil {
@@ -121,7 +119,6 @@ func (o output) store(ctx context.Context, s store.Store) {
 	o.to <- defStoreCommit.histogram(&m.Commits)
 }
 
-// budgets collects the budgets of projects.
 func (o output) budgets(all []budget) {
 	for i := range all {
 		o.gauge(&defBudgetLimit, all[i].limit, all[i].project)

@@ -47,7 +47,8 @@ func (o *otel) begin(r *http.Request, at time.Time) span {
 	return s
 }
 
-// callersContext returns the caller's trace context (w3.org/TR/trace-context). A malformed or repeated traceparent is ignored.
+// callersContext returns the caller's trace context (w3.org/TR/trace-context). If traceparent is malformed or
+// repeated, it is ignored.
 func callersContext(h http.Header) context.Context {
 	if len(h.Values(headerParent)) != 1 {
 		return context.Background()
@@ -129,7 +130,8 @@ func (s span) describeModel(x *observed) {
 	}
 }
 
-// spanName returns "{operation} {model}" for a request that calls a model, or else the method and the route.
+// spanName returns "{operation} {model}" for a request that calls a model. For any other request, it returns the
+// method and the route.
 func spanName(x *observed) string {
 	name := methodName(x.method)
 	if _, model := x.billed(); model != "" && operations[x.done.route] != "" {
@@ -141,7 +143,6 @@ func spanName(x *observed) string {
 	return name
 }
 
-// attempt starts the span of an attempt and passes on the trace to the provider.
 func (s span) attempt(a *attempt, fetch *abi.Action) (child attemptSpan) {
 	if s.otel == nil {
 		return child
@@ -158,8 +159,8 @@ func (s span) attempt(a *attempt, fetch *abi.Action) (child attemptSpan) {
 		trace.WithAttributes(child.attributes...), trace.WithAttributes(attrRequestStream.Bool(a.fetch.Stream), attrMethod.String(fetch.Method)))
 	carrier := propagation.MapCarrier{}
 	propagation.TraceContext{}.Inject(trace.ContextWithSpan(s.ctx, child.Span), carrier)
-	// The caller's tracestate may describe its own systems. It is not passed on, because providers are other
-	// companies.
+	// The caller's tracestate may describe the caller's own systems. Providers are other companies, so it is not
+	// passed on.
 	fetch.Headers = append(fetch.Headers, abi.Header{Name: headerParent, Value: carrier[headerParent]})
 	return child
 }

@@ -40,8 +40,8 @@ type Telemetry struct {
 	catalog      atomic.Pointer[catalog]
 }
 
-// New returns telemetry. It fails if an OTEL_* variable has an unsupported value. It does not connect, so if a
-// collector is down, only its data is lost.
+// New returns telemetry. If an OTEL_* variable has an unsupported value, it fails. It does not connect to a
+// collector. If a collector is down, only the collector's data is lost.
 func New(ctx context.Context, c Config) (*Telemetry, error) {
 	if c.Log == nil {
 		c.Log = slog.Default()

@@ -15,7 +15,7 @@ import (
 	"github.com/postern-ai/postern/test/fakeprovider"
 )
 
-// expectSpans compares outlines with the only traced request and its attempts in order.
+// expectSpans compares outlines with the spans of the only traced request and of its attempts, in order.
 func (r *receiver) expectSpans(want string) (server *trace.Span, attempts []*trace.Span) {
 	r.Helper()
 	servers, all := r.requests()
@@ -72,7 +72,7 @@ func TestTraceOfAStreamWithAFallback(t *testing.T) {
 	}
 }
 
-// Prompt cache tokens are on the request's span, but only if there are any.
+// The request's span has the prompt cache's tokens only if there are any.
 func TestTraceOfAPromptCache(t *testing.T) {
 	g, r := traced(t)
 	g.ask("kept for an hour")
@@ -137,7 +137,7 @@ func TestTraceOfADisconnect(t *testing.T) {
 	}
 }
 
-// TestCallersTraceContext checks that the trace context of a caller decides to which trace a request belongs and has
+// TestCallersTraceContext checks that a caller's trace context decides to which trace a request belongs. It must have
 // no other effect.
 func TestCallersTraceContext(t *testing.T) {
 	const valid = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"

@@ -137,7 +137,8 @@ func (p *program) readApplyFile(name string) (*apply.File, error) {
 	return apply.Parse(name, text)
 }
 
-// keeper returns the function that saves secrets, either immediately to a file or in a list for the output.
+// keeper returns the function that saves secrets. It either writes each secret to a file at once or collects the
+// secrets for the output.
 func (p *program) keeper(name string) (keep func(apply.Secret) error, secrets *[]apply.Secret, done func(), err error) {
 	secrets = &[]apply.Secret{}
 	if name == "" {
@@ -163,7 +164,7 @@ func (p *program) keeper(name string) (keep func(apply.Secret) error, secrets *[
 // applyView is the output of apply --json.
 type applyView struct {
 	Changes []*apply.Change `json:"changes"`
-	Secrets []apply.Secret  `json:"secrets"` // the values are empty if --keys-out names a file, which then has them
+	Secrets []apply.Secret  `json:"secrets"` // the values are empty if --keys-out names a file, which then contains them
 }
 
 // printApplied prints the result. With --json, it prints the changes with their status and the new secrets.
@@ -202,7 +203,6 @@ var marks = map[string]struct{ sign, color string }{
 	"archive": {"-", "\x1b[31m"}, "deactivate": {"-", "\x1b[31m"},
 }
 
-// printPlan prints the difference.
 func (p *program) printPlan(plan *apply.Plan) {
 	if len(plan.Changes) == 0 {
 		fmt.Fprintln(p.out, "No changes: the deployment matches the file.")
@@ -229,7 +229,7 @@ func (p *program) printPlan(plan *apply.Plan) {
 	fmt.Fprintf(p.out, "%s.\n", changes(plan))
 }
 
-// changes returns the number of changes and, if they archive projects, the number of these.
+// changes returns the number of changes. If some of them archive projects, it also returns the number of these.
 func changes(plan *apply.Plan) string {
 	archived := 0
 	for _, c := range plan.Changes {

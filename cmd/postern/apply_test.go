@@ -81,7 +81,7 @@ func TestApplyConverges(t *testing.T) {
 		Keys []struct{ Name, Status string }
 	}
 	s.decode(&shown, "keys", "list", "-p", "My app")
-	states := map[string]string{} // keys created in the same millisecond are in any order
+	states := map[string]string{} // the order of keys that were created in the same millisecond is not defined
 	for _, k := range shown.Keys {
 		states[k.Name] = k.Status
 	}
@@ -105,8 +105,8 @@ func TestApplyConverges(t *testing.T) {
 	}
 }
 
-// checkSecrets checks that the file with the values contains both keys and the webhook's secret and that only the
-// owner can read it.
+// checkSecrets checks the file with the values. It must contain both keys and the webhook's secret, and only the
+// owner may be able to read it.
 func checkSecrets(t *testing.T, name string) {
 	t.Helper()
 	text, err := os.ReadFile(name)
@@ -129,8 +129,8 @@ func checkSecrets(t *testing.T, name string) {
 	}
 }
 
-// relay forwards calls to a deployment. For each change, the function fail decides whether the connection breaks
-// before or after the call is forwarded.
+// relay forwards calls to a deployment. For each change, the function fail decides whether the connection breaks, and
+// whether that happens before or after the call is forwarded.
 func relay(t *testing.T, to string, fail func(n int64, r *http.Request) (before, after bool)) *httptest.Server {
 	t.Helper()
 	target, err := url.Parse(to)
@@ -157,7 +157,7 @@ func relay(t *testing.T, to string, fail func(n int64, r *http.Request) (before,
 	return server
 }
 
-// After a failure in the middle, the next run completes the deployment, whether the failed change was made or not.
+// After a failure in the middle, the next run completes the deployment, no matter whether the failed change was made.
 func TestApplyContinuesAfterFailures(t *testing.T) {
 	for n := int64(1); n <= 12; n++ {
 		for _, made := range []bool{false, true} {
@@ -182,7 +182,7 @@ func TestApplyContinuesAfterFailures(t *testing.T) {
 	}
 }
 
-// A change that someone else makes after the difference was computed is not overwritten.
+// If someone else makes a change after the difference was computed, it is not overwritten.
 func TestApplyMeetsOtherChanges(t *testing.T) {
 	local := deployment(t)
 	direct := newShell(t, local.URL)
@@ -219,7 +219,7 @@ func TestApplyMeetsOtherChanges(t *testing.T) {
 	}
 }
 
-// A file without a list of projects is an error. It does not mean a deployment without projects.
+// A file without a list of projects is an error: it must not mean a deployment without projects.
 func TestPruneNeedsAnExplicitList(t *testing.T) {
 	s := newShell(t, deployment(t).URL)
 	for _, name := range []string{"One", "Two"} {

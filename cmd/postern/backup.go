@@ -70,7 +70,7 @@ func (p *program) backup() *cobra.Command {
 	return c
 }
 
-// backupDatabase also checks the copy, so damage is noticed now and not when the backup is needed.
+// backupDatabase also checks the copy. Damage must be noticed now, not when the backup is needed.
 func backupDatabase(ctx context.Context, data, file string) error {
 	if err := sqlite.BackupLive(ctx, data, file); err != nil {
 		return err
@@ -113,7 +113,6 @@ func (p *program) restore() *cobra.Command {
 	return c
 }
 
-// dataFlags adds the flags that name the data directory.
 func (p *program) dataFlags(c *cobra.Command) func() settings.Source {
 	file := c.Flags().String("config", "", "YAML file with the configuration (default POSTERN_CONFIG, or none)")
 	data := c.Flags().String("data", "", "data directory (default POSTERN_DATA, or postern-data)")
@@ -139,7 +138,7 @@ func (p *program) dataDirectory(source settings.Source, command string) (string,
 	return configuration.Data, nil
 }
 
-// copyPrivate copies a file to a new one that only its owner can read.
+// copyPrivate copies a file. Only the owner can read the new file.
 func copyPrivate(from, to string) error {
 	text, err := smallfile.Read(from)
 	if err != nil {

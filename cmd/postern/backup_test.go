@@ -14,7 +14,6 @@ import (
 
 var object = store.Object{Class: abi.ClassLedger, Name: "p"}
 
-// write writes a value to the store.
 func write(t *testing.T, s store.Store, key, value string) {
 	t.Helper()
 	err := s.Run(context.Background(), object, func(rows store.Rows, _ uint64) error { rows.WriteKV(key, []byte(value)); return nil })

@@ -23,8 +23,8 @@ func TestCacheFlags(t *testing.T) {
 	s.fails(exitFailed, "cacheTtlSeconds must be at least 60 with cache global; it is 5", "projects", "update", "My app", "--cache", "global")
 }
 
-// A file may have one or both of a project's two fields, and a second run changes nothing. A file with contradictory
-// fields is refused, because it would change the project on each run.
+// A file may have one or both of a project's two cache fields. A second run changes nothing. If the fields contradict
+// each other, the file is refused, because it would change the project on each run.
 func TestApplyCache(t *testing.T) {
 	s := newShell(t, deployment(t).URL)
 	for i, c := range []struct{ fields, want string }{

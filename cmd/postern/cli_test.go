@@ -9,7 +9,6 @@ import (
 	"testing"
 )
 
-// status returns the status of a call with a key.
 func status(t *testing.T, url, value string) int {
 	t.Helper()
 	request, err := http.NewRequest(http.MethodGet, url+"/api/health", nil)
@@ -112,7 +111,8 @@ func TestErrorsAsJSON(t *testing.T) {
 	}
 }
 
-// The token comes from a variable, a file, or the files of a deployment on this machine, and never appears in the output.
+// The token comes from a variable, a file, or the files of a deployment on this machine. It never appears in the
+// output.
 func TestToken(t *testing.T) {
 	local := deployment(t)
 	data := t.TempDir()
@@ -134,7 +134,8 @@ func TestToken(t *testing.T) {
 	s.fails(exitFailed, "no admin token", "projects", "list", "--insecure", "--data", data)
 }
 
-// TestHelp checks that every command has a description and, unless it only has subcommands, an example.
+// TestHelp checks that every command has a description. Every command that does not only have subcommands must also
+// have an example.
 func TestHelp(t *testing.T) {
 	p := &program{release: func() {}}
 	commands := p.root().Commands()

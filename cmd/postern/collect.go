@@ -9,27 +9,29 @@ import (
 	"time"
 )
 
-// For a server that uses little memory, garbage collections cost more than the memory that they save is worth. With
-// Go's default, the heap may only double between two collections, and the live heap is just a few megabytes.
-// Therefore, the heap may grow to five times its live size as long as total memory stays below usualMemory. If that
-// is not enough for the live heap, the limit rises, so collections are never more frequent than with Go's default.
-// See https://go.dev/doc/gc-guide.
+// A server that uses little memory gains little from frequent garbage collections: they cost more than the saved
+// memory is worth. With Go's default, the heap may only double between two collections, and the live heap is just a
+// few megabytes. Therefore, the heap may grow to five times its live size while total memory stays below usualMemory.
+// If the live heap needs more than that, the limit rises. Collections are then still no more frequent than with Go's
+// default. See https://go.dev/doc/gc-guide.
 const (
 	heapGrowthPercent = 400
 	usualMemory       = 80 << 20
 	limitPeriod       = time.Second
 )
 
-// Without allocations, there is no garbage collection, so the runtime keeps the memory that a busy period needed. A
-// server that allocates at most idleBytes per period for idlePeriods in a row returns that memory to the operating
-// system, unless it has allocated less than worthwhileBytes since the last time.
+// Without allocations, there is no garbage collection, and the runtime keeps the memory that a busy period needed.
+// Therefore, a server returns this memory to the operating system after idlePeriods quiet periods in a row. A period
+// is quiet if at most idleBytes are allocated in it. If less than worthwhileBytes have been allocated since the last
+// return, nothing is returned.
 const (
 	idleBytes       = 512 << 10
 	idlePeriods     = 5
 	worthwhileBytes = 16 << 20
 )
 
-// collectRarely sets the frequency of garbage collections until ctx ends, unless the operator has set it.
+// collectRarely sets the frequency of garbage collections until ctx ends. If the operator has set it, it does
+// nothing.
 func (p *program) collectRarely(ctx context.Context) {
 	if slices.ContainsFunc(p.environ, setsCollector) {
 		return
@@ -60,7 +62,8 @@ func setsCollector(variable string) bool {
 	return value != "" && (name == "GOGC" || name == "GOMEMLIMIT")
 }
 
-// memoryLimit returns the memory limit in bytes for a live heap and for the memory other than heap objects.
+// memoryLimit returns the memory limit in bytes. Its arguments are the live heap, and the memory other than heap
+// objects.
 func memoryLimit(live, other uint64) int64 {
 	return int64(max(usualMemory, other+2*live))
 }
@@ -85,7 +88,7 @@ func (i *idleness) ends(total uint64) bool {
 	return true
 }
 
-// allocated returns the number of bytes that the process has allocated in total.
+// allocated returns the number of bytes that the process has ever allocated.
 func allocated() uint64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(sample)
@@ -102,8 +105,8 @@ func newMemoryUse() memoryUse {
 	}
 }
 
-// read returns the bytes that the last collection found to be live, and the bytes used by stacks and the runtime or
-// lost between objects.
+// read returns two sizes in bytes: what the last collection found to be live, and the memory that stacks and the
+// runtime use or that is lost between objects.
 func (m memoryUse) read() (live, other uint64) {
 	metrics.Read(m)
 	other = m[1].Value.Uint64()

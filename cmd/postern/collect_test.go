@@ -6,7 +6,6 @@ import (
 	"testing"
 )
 
-// collector returns the settings of the garbage collector.
 func collector() (percent int, limit int64) {
 	percent = debug.SetGCPercent(100)
 	debug.SetGCPercent(percent)
@@ -35,7 +34,7 @@ func TestCollectRarely(t *testing.T) {
 	}
 }
 
-// With a large live heap, the limit allows as much as Go's default: the heap may double.
+// With a large live heap, the limit allows as much as Go's default: the heap may double its size.
 func TestMemoryLimit(t *testing.T) {
 	for _, c := range []struct{ live, other, want uint64 }{
 		{0, 0, usualMemory},
@@ -53,8 +52,8 @@ func TestMemoryLimit(t *testing.T) {
 	}
 }
 
-// TestIdleness checks that memory is returned once after a busy period. It must not be returned during one, or often
-// because of the little that an idle server allocates.
+// TestIdleness checks that memory is returned once after a busy period. It must not be returned during a busy period.
+// An idle server, which allocates little, must not return memory often.
 func TestIdleness(t *testing.T) {
 	var idle idleness
 	total := uint64(0)

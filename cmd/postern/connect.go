@@ -65,8 +65,8 @@ func (p *program) client(o *connection) (*admin.Client, error) {
 	return admin.New(options)
 }
 
-// trusting returns a client that also trusts the certificates in a PEM file. Without a file, it returns nil, which
-// means the default client.
+// trusting returns a client that also trusts the certificates in a PEM file. If there is no file, it returns nil,
+// which means the default client.
 func trusting(file string) (*http.Client, error) {
 	if file == "" {
 		return nil, nil
@@ -129,8 +129,8 @@ func isHere(address string) bool {
 	return u.Hostname() == "localhost" || err == nil && ip.Unmap().IsLoopback()
 }
 
-// localToken reads the token that `postern serve` or `make dev` made on this machine. It ignores files that cannot be
-// read.
+// localToken reads the token that `postern serve` or `make dev` has made on this machine. If it cannot read a file,
+// it ignores the file.
 func (p *program) localToken(o *connection, address string) string {
 	var dev, served struct{ BaseURL, AdminToken string }
 	read(filepath.Join(".dev", "keys.json"), &dev)

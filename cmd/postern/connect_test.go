@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A server with a self-signed certificate can be reached with --ca-file or POSTERN_CA_FILE. Without them, the error
-// says so.
+// With --ca-file or POSTERN_CA_FILE, a server with a self-signed certificate can be reached. Without them, the error
+// says why it cannot.
 func TestOwnCertificate(t *testing.T) {
 	target, err := url.Parse(deployment(t).URL)
 	if err != nil {

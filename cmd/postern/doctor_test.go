@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Doctor does not create a directory, a database or a lock.
+// The command doctor does not create a directory, a database or a lock.
 func TestDoctorMakesNothing(t *testing.T) {
 	s, dir := &shell{t: t}, t.TempDir()
 	data := filepath.Join(dir, "data")

@@ -15,8 +15,8 @@ import (
 	"github.com/postern-ai/postern/conformance"
 )
 
-// TestFootprint prints how many rows and bytes keys, a project and the deployment take up after requests. It checks
-// that a key does not grow with the number of its requests.
+// TestFootprint prints how many rows and bytes keys, a project and the deployment use after requests. It checks that
+// a key does not grow with the number of its requests.
 func TestFootprint(t *testing.T) {
 	local := deployment(t)
 	s := newShell(t, local.URL)
@@ -47,7 +47,7 @@ func TestFootprint(t *testing.T) {
 			t.Logf("after %d requests: %-10s %5d rows, %7d bytes", 200*(round+1), object, after[round][object][0], after[round][object][1])
 		}
 	}
-	if first, last := after[1]["meter"], after[2]["meter"]; last[0] > first[0] || last[1] > first[1]+200*5 { // 5 bytes for each of 200 requests
+	if first, last := after[1]["meter"], after[2]["meter"]; last[0] > first[0] || last[1] > first[1]+200*5 { // 200 requests may add 5 bytes each
 		t.Errorf("a key grows with its requests: %v, then %v rows and bytes", first, last)
 	}
 }
@@ -65,7 +65,7 @@ func advance(t *testing.T, local *conformance.Local) {
 	}
 }
 
-// footprint returns rows and bytes by kind of object, from an export.
+// footprint returns the rows and bytes of each kind of object. It reads them from an export.
 func footprint(t *testing.T, s *shell) map[string][2]int {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "export")

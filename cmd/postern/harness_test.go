@@ -75,7 +75,6 @@ func (s *shell) decode(v any, args ...string) {
 	}
 }
 
-// file writes a file and returns its name.
 func (s *shell) file(name, text string) string {
 	s.t.Helper()
 	path := filepath.Join(s.t.TempDir(), name)

@@ -10,13 +10,13 @@ import (
 // errStopped means that a signal has ended the startup.
 var errStopped = errors.New("stopped by a signal")
 
-// stopTimeout is the time in which startup must end after a signal. Work that does not notice the end of its context,
-// such as a call to an unresponsive file system, therefore does not keep the process alive.
+// stopTimeout is the time in which startup must end after a signal. Some work does not notice that its context has
+// ended, such as a call to a file system that does not respond. That work must not keep the process alive.
 const stopTimeout = 5 * time.Second
 
-// interruptible runs start, which may wait for a database or for another replica's migration, until it ends or a
-// signal arrives. The signal cancels start. interruptible then returns errStopped when start has ended, on a second
-// signal, or after stopTimeout. A SIGHUP stays in signals for the server.
+// interruptible runs start until start ends or a signal arrives. start may wait for a database, or for another
+// replica's migration. The signal cancels start. interruptible then returns errStopped when start has ended, when a
+// second signal arrives, or after stopTimeout. A SIGHUP stays in signals for the server.
 func interruptible[T any](signals chan os.Signal, cancel func(), start func() (T, error)) (result T, err error) {
 	ended := make(chan struct{})
 	var started T
@@ -53,10 +53,9 @@ func interruptible[T any](signals chan os.Signal, cancel func(), start func() (T
 	}
 }
 
-// keep puts a signal back.
 func keep(signals chan os.Signal, signal os.Signal) {
 	select {
 	case signals <- signal:
-	default: // other signals are already waiting
+	default: // full: other signals are already waiting
 	}
 }

@@ -28,7 +28,6 @@ func (p *program) keys() *cobra.Command {
 	return c
 }
 
-// keyCommands builds the commands for keys.
 type keyCommands struct {
 	*program
 	connection *connection
@@ -139,7 +138,7 @@ func keyFields(c *cobra.Command, body map[string]any) {
 	}
 }
 
-// mint sends a call that creates a key. It prints the key with its value or writes the value to a new file.
+// mint sends a call that creates a key. It prints the key with its value, or it writes the value to a new file.
 func (f keyCommands) mint(ctx context.Context, out string, call func(*admin.Client, admin.Project) (path string, body any, err error)) error {
 	client, project, err := f.open(ctx)
 	if err != nil {
@@ -150,7 +149,7 @@ func (f keyCommands) mint(ctx context.Context, out string, call func(*admin.Clie
 		return err
 	}
 	var file *secretFile
-	if out != "" { // before the key is created, because its value cannot be read again
+	if out != "" { // opened before the key is created, because the key's value cannot be read again
 		if file, err = createSecretFile(out); err != nil {
 			return err
 		}
@@ -178,7 +177,7 @@ func (f keyCommands) mint(ctx context.Context, out string, call func(*admin.Clie
 	return nil
 }
 
-// unlessReceived adds a warning that the key may exist to the error of a call whose outcome is unknown.
+// unlessReceived adds a warning to the error of a call whose outcome is unknown: the key may exist.
 func unlessReceived(err error) error {
 	if admin.Answered(err) {
 		return err

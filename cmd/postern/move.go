@@ -97,8 +97,8 @@ func (p *program) address(o *connection) string {
 	return firstOf(o.url, p.variable(settings.EnvBaseURL), defaultURL)
 }
 
-// write writes a new file that only its owner can read, or standard output if the name is -. An incomplete file never
-// has the final name.
+// write writes a new file that only its owner can read. If the name is -, it writes to standard output. A file gets
+// its final name only when it is complete.
 func (p *program) write(name string, fill func(*os.File) error) (err error) {
 	folder := filepath.Dir(name)
 	if name == "-" {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestExportAndImport moves a project to another deployment in a file that only its owner can read. An existing file
-// is never replaced, and a failed export does not leave a file behind.
+// TestExportAndImport moves a project to another deployment. Only the owner can read the exported file. An export
+// never replaces an existing file. If it fails, no file is left.
 func TestExportAndImport(t *testing.T) {
 	from, to := newShell(t, deployment(t).URL), newShell(t, deployment(t).URL)
 	from.ok("projects", "create", "Moved app", "--budget", "12.50")

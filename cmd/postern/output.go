@@ -37,7 +37,7 @@ func table(w io.Writer, rows [][]string) {
 	}
 }
 
-// plain returns text from the deployment without characters that could control a terminal.
+// plain returns text from the deployment. It removes characters that could control a terminal.
 func plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) {

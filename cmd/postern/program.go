@@ -48,10 +48,10 @@ func misused(format string, args ...any) error { return misuse{fmt.Errorf(format
 // errDifferent ends a command with exitDifferent and no message.
 var errDifferent = errors.New("there are differences")
 
-// errReported ends a command with exitFailed and no message, because the output has already reported the error.
+// errReported ends a command with exitFailed and no message. The output has already reported the error.
 var errReported = errors.New("failed")
 
-// errMisused ends a command with exitUsage and no message, because the message has already been printed.
+// errMisused ends a command with exitUsage and no message. The message has already been printed.
 var errMisused = errors.New("wrong arguments")
 
 // run runs a command and returns its exit code.
@@ -190,7 +190,6 @@ func completion() *cobra.Command {
 	}
 }
 
-// isTerminal reports whether a file is a terminal.
 func isTerminal(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0 && isTTY(f)

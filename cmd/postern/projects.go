@@ -62,7 +62,7 @@ func projectFields(c *cobra.Command) func() (map[string]any, error) {
 	}
 }
 
-// list returns the list in a flag. It is never null in JSON.
+// list returns the list in a flag. In JSON, it is never null.
 func list(values []string, _ error) []string { return append([]string{}, values...) }
 
 func (p *program) createProject(o *connection) *cobra.Command {

@@ -10,8 +10,7 @@ import (
 // secretFile is a new file that only this user can read.
 type secretFile struct{ *os.File }
 
-// createSecretFile creates a file. It fails if the file exists, because an existing file may have other permissions
-// or readers.
+// createSecretFile creates a file. If the file exists, it fails, because others may be able to read an existing file.
 func createSecretFile(name string) (*secretFile, error) {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if os.IsExist(err) {
@@ -39,7 +38,7 @@ func (f *secretFile) close() {
 	_ = f.Close()
 }
 
-// confirm asks a question unless yes is set. Without a terminal, yes must be set.
+// confirm asks a question. If yes is set, it does not ask. Without a terminal, yes must be set.
 func (p *program) confirm(yes bool, question string) error {
 	if yes {
 		return nil

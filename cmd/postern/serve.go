@@ -98,8 +98,8 @@ func (p *program) runServer(ctx context.Context, source settings.Source) error {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
-	// Otherwise, the process would end when the reader of its log or output disappears. Instead, a write then fails
-	// with an error.
+	// If the reader of its log or output goes away, the process must not end. With SIGPIPE ignored, a write fails
+	// with an error instead.
 	signal.Ignore(syscall.SIGPIPE)
 	p.release() // the server handles signals itself
 	keepPrivate()
@@ -121,7 +121,7 @@ func (p *program) runServer(ctx context.Context, source settings.Source) error {
 	return b.server.RunSignals(context.WithoutCancel(ctx), signals, func() (server.Config, error) { return settings.Load(source) })
 }
 
-// booted is a server that has been built, together with its telemetry.
+// booted is a built server with its telemetry.
 type booted struct {
 	server   *server.Server
 	observed *telemetry.Telemetry
@@ -156,14 +156,14 @@ func (p *program) boot(ctx context.Context, source settings.Source, logs *logs) 
 	return nil, err
 }
 
-// logs holds the logs that the server has opened. A reload opens another one.
+// logs holds the logs that the server has opened. Each reload opens another one.
 type logs struct {
 	out io.Writer
 	mu  sync.Mutex
 	all []*logging.Log
 }
 
-// open opens a log. settings.Load reports an invalid level or format.
+// open opens a log. It does not report an invalid level or format, because settings.Load does.
 func (l *logs) open(level, format string) *slog.Logger {
 	opened, err := logging.New(level, format, l.out)
 	if err != nil {
@@ -200,7 +200,7 @@ func (l *logs) dropped() (lines uint64) {
 func (l *logs) close(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
-	l.mu.Lock() // an abandoned startup may still open a log
+	l.mu.Lock() // a startup that was given up may still open a log
 	defer l.mu.Unlock()
 	for _, one := range l.all {
 		_ = one.Close(ctx)

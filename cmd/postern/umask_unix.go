@@ -7,6 +7,6 @@ import "golang.org/x/sys/unix"
 // othersBits are the permissions of the group and of others.
 const othersBits = 0o077
 
-// keepPrivate makes new files readable only by this user, including the log and index that SQLite itself creates next
-// to the database.
+// keepPrivate makes new files readable only for this user. This includes the log and the index that SQLite creates
+// next to the database.
 func keepPrivate() { unix.Umask(othersBits) }

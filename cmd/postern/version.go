@@ -15,7 +15,8 @@ import (
 // version is set by the build: -ldflags "-X main.version=v1.2.3".
 var version string
 
-// buildVersion returns the version that the build set, or otherwise the module's version or the commit.
+// buildVersion returns the version that the build has set. If there is none, it returns the module's version or the
+// commit.
 func buildVersion() string {
 	if version != "" {
 		return version

@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// maxBuffered is the maximum number of bytes that wait for a slow destination, which is about 3,000 lines. Beyond
-// that, lines are dropped.
+// maxBuffered is the maximum number of bytes that wait for a slow destination. That is about 3,000 lines. If there
+// are more, lines are dropped.
 const maxBuffered = 1 << 20
 
 // buffer passes lines to a writer in the background.
@@ -35,8 +35,8 @@ func (b *buffer) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// add takes one line, including its line break, in two parts. It does not block, except on the destination after
-// close.
+// add takes one line, including its line break, in two parts. It does not block. Only after close, it may have to
+// wait for the destination.
 func (b *buffer) add(head, tail []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -74,7 +74,7 @@ func (b *buffer) notify() {
 func (b *buffer) run(notice func(lost uint64) []byte) {
 	defer close(b.done)
 	var spare []byte
-	var unreported uint64 // lost lines whose notice could not be written
+	var unreported uint64 // lost lines that could not be reported yet
 	for range b.wake {
 		b.mu.Lock()
 		batch, lost, closed := b.pending, b.lost, b.closed
@@ -94,9 +94,9 @@ func (b *buffer) run(notice func(lost uint64) []byte) {
 	}
 }
 
-// write writes lines. It counts the lines that the destination does not accept and returns their number instead of an
-// error, because a log that cannot be written must not stop the server. A line that is written only in part counts as
-// lost.
+// write writes lines. It counts the lines that the destination does not accept and returns their number. It does not
+// return an error, because a log that cannot be written must not stop the server. If only a part of a line is
+// written, the line counts as lost.
 func (b *buffer) write(lines []byte) (lost uint64) {
 	if len(lines) == 0 {
 		return 0

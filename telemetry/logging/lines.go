@@ -12,8 +12,8 @@ import (
 
 // Lines returns a writer for host.Options.Log and for log.SetOutput, to which the control plane logs. Each Write is
 // one line: either a JSON object that starts with its level, or text. Text becomes the message of a warning. In the
-// JSON format, a JSON line is passed on unchanged, except that timeMs is added if it is missing. In the text format,
-// the fields of a JSON line become attributes. Line breaks inside a line cannot start a new one.
+// JSON format, a JSON line is passed on unchanged; only timeMs is added if it is missing. In the text format, the
+// fields of a JSON line become attributes. Line breaks inside a line cannot start a new line.
 func Lines(logger *slog.Logger) io.Writer {
 	h, _ := logger.Handler().(handler)
 	return &lines{logger.Handler(), h}
@@ -21,7 +21,7 @@ func Lines(logger *slog.Logger) io.Writer {
 
 type lines struct {
 	to  slog.Handler
-	own handler // the zero value if the handler to is from another package
+	own handler // zero if the handler to is from another package
 }
 
 // Write implements io.Writer. It never returns an error, because nothing could report it.
@@ -78,13 +78,13 @@ func cutLevel(line []byte) (word, rest []byte, ok bool) {
 	return after[:end], rest, rest[0] == ',' || rest[0] == '}'
 }
 
-// record converts a JSON line to a record. The record has the line's message, or "request", and the other fields as
-// attributes.
+// record converts a JSON line to a record. The record's message is the line's message. If the line has none, it is
+// "request". The other fields become attributes.
 func record(level slog.Level, line []byte) slog.Record {
 	r := slog.NewRecord(time.Now(), level, "", 0)
 	d := json.NewDecoder(bytes.NewReader(line))
 	d.UseNumber()
-	_, _ = d.Token() // the opening brace; the line is valid
+	_, _ = d.Token() // the line is valid, so this is the opening brace
 	for d.More() {
 		name, _ := d.Token()
 		var value json.RawMessage

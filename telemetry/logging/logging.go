@@ -54,12 +54,12 @@ func notice(to func(io.Writer) slog.Handler, lost uint64) []byte {
 // Logger returns the logger. Lines recognizes its handler.
 func (l *Log) Logger() *slog.Logger { return l.logger }
 
-// Close writes the lines that are still buffered. It returns when the destination has them, or with the error of ctx.
-// Later lines are written without a buffer.
+// Close writes the lines that are still buffered. It returns when the destination has them. If ctx ends earlier, it
+// returns the error of ctx. Later lines are written without a buffer.
 func (l *Log) Close(ctx context.Context) error { return l.buffer.close(ctx) }
 
-// Dropped returns the number of lines lost because the destination was too slow or failed. A line in the log also
-// reports it as soon as the destination accepts one.
+// Dropped returns the number of lost lines. Lines are lost if the destination is too slow or fails. As soon as the
+// destination accepts a line again, a line in the log also reports the number.
 func (l *Log) Dropped() uint64 { return l.buffer.dropped.Load() }
 
 // rename gives records the same field names as the gateway's lines.
@@ -83,7 +83,7 @@ func rename(groups []string, a slog.Attr) slog.Attr {
 type handler struct {
 	slog.Handler
 	buffer *buffer
-	raw    bool // lines that are JSON are passed on unchanged
+	raw    bool // JSON lines are passed on unchanged
 }
 
 // WithAttrs implements slog.Handler.

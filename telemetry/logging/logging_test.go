@@ -177,7 +177,7 @@ func TestASlowDestinationBlocksNobody(t *testing.T) {
 	}
 	w, written := logging.Lines(l.Logger()), 0
 	var callers sync.WaitGroup
-	for range 8 { // 8 × 4000 lines of 130 bytes is more than the buffer can hold
+	for range 8 { // the buffer cannot hold 8 × 4000 lines of 130 bytes
 		callers.Go(func() {
 			for range 4000 {
 				fmt.Fprint(w, gatewayLine)
@@ -260,8 +260,8 @@ func (g *gone) Write(p []byte) (int, error) {
 	return len(p) / 2, io.ErrClosedPipe
 }
 
-// TestADestinationThatFails checks that lines that a destination does not accept, or accepts only in part, are
-// counted. The log reports their number once the destination works again.
+// TestADestinationThatFails checks a destination that accepts only a part of a write, or nothing. The lost lines are
+// counted. When the destination works again, the log reports their number.
 func TestADestinationThatFails(t *testing.T) {
 	g := &gone{stuck: stuck{release: make(chan struct{})}, tried: make(chan struct{}, 10)}
 	close(g.release)

@@ -8,23 +8,23 @@ import (
 	"github.com/postern-ai/postern/test/pgtest"
 )
 
-// Upper bounds on waits, with a margin for a busy machine. A healthy replica waits a second for a key that a lost one
-// holds. The lost replica needs a second and a half to notice that its database is unreachable.
+// Upper bounds of waits, long enough for a busy machine. If a lost replica holds a key, a healthy replica waits a
+// second for it. The lost replica needs a second and a half to notice that it cannot reach its database.
 const (
 	longestWait   = 1800 * time.Millisecond
 	longestNotice = 3 * time.Second
 )
 
-// health sends a health check with a key to one server. The check requires a transaction on the key's object.
+// health sends a health check with a key to one server. The check needs a transaction on the key's object.
 func (d *deployment) health(url, key string) (status int, took time.Duration) {
 	began := time.Now()
 	got := d.sendTo(url, "GET", "/api/health", "X-Api-Key", key, "")
 	return got.status, time.Since(began)
 }
 
-// TestLostReplica cuts off one of three replicas from the database while all serve the same key. The other two
-// continue to serve it, after a second at most. The lost one refuses requests with 503 (immediately, once it has
-// noticed) and serves again when the network is back.
+// TestLostReplica cuts one of three replicas off from the database while all of them serve the same key. The other
+// two continue to serve it after a second at most. The lost replica refuses requests with 503. Once it has noticed
+// the loss, it does so immediately. When the network is back, it serves again.
 func TestLostReplica(t *testing.T) {
 	s := pgtest.Start(t)
 	database := newDatabase(t, s)

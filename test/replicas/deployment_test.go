@@ -25,12 +25,12 @@ const (
 	adminToken = "replicas-tests-admin-token"
 	// skew is the difference between the clocks of the first two replicas.
 	skew = 500 * time.Millisecond
-	// patience limits the wait for a condition. It is generous because the machine may be busy.
+	// patience limits the wait for a condition. It is long because the machine may be busy.
 	patience = 2 * time.Minute
-	// callLimit limits a request during an outage. It allows for both tries of a call to an object, with their
-	// commits, for each call of the request.
+	// callLimit limits a request during an outage. A request makes several calls to objects. Each call may be tried
+	// twice, and each try may take the time of a commit, too.
 	callLimit = 5 * time.Minute
-	// shortTimeout makes a store give up often, and longTimeout never.
+	// With shortTimeout, a store often gives up. With longTimeout, it never does.
 	shortTimeout = 2 * time.Second
 	longTimeout  = time.Minute
 )
@@ -46,7 +46,7 @@ type deployment struct {
 	next     atomic.Int64
 	serial   atomic.Int64
 	client   *http.Client
-	moved    atomic.Int64 // number of nanoseconds by which the test has moved all clocks
+	moved    atomic.Int64 // nanoseconds by which the test has moved all clocks
 }
 
 // newDatabase creates a database with an adjustable clock.
@@ -55,7 +55,8 @@ func newDatabase(t *testing.T, s *pgtest.Server) string {
 	return s.ClockDatabase(t)
 }
 
-// deploy starts two servers on a database at an address, which may be a proxy's, or at several addresses.
+// deploy starts two servers on a database. The database is at one address, which may be a proxy's, or at several
+// addresses.
 func deploy(t *testing.T, s *pgtest.Server, database, addresses string, timeout time.Duration) *deployment {
 	t.Helper()
 	d := &deployment{
@@ -69,7 +70,6 @@ func deploy(t *testing.T, s *pgtest.Server, database, addresses string, timeout 
 	return d
 }
 
-// clock is the clock of a replica's process.
 type clock struct {
 	d  *deployment
 	by time.Duration
@@ -79,14 +79,13 @@ func (c clock) Now() uint64 {
 	return uint64(time.Now().Add(c.by + time.Duration(c.d.moved.Load())).UnixMilli())
 }
 
-// serve starts a server.
 func (d *deployment) serve(url string, by, timeout time.Duration) {
 	d.Helper()
 	catalog, err := os.ReadFile("../../testdata/conformance/overlay.json")
 	if err != nil {
 		d.Fatal(err)
 	}
-	if timeout == longTimeout { // other limits are already short
+	if timeout == longTimeout { // the other limits are already short
 		url += "&lock_timeout=60000&idle_in_transaction_session_timeout=60000"
 	}
 	opened, err := postgres.Open(d.Context(), postgres.Config{URL: url, Timeout: timeout})
@@ -156,7 +155,6 @@ func (d *deployment) freeze() {
 	d.sql("UPDATE test.clock SET frozen = pg_catalog.clock_timestamp()")
 }
 
-// move moves all clocks.
 func (d *deployment) move(by time.Duration) {
 	d.Helper()
 	d.moved.Add(int64(by))
@@ -183,8 +181,7 @@ func (r *response) String() string { return fmt.Sprintf("%d %.500s", r.status, r
 
 func (r *response) get(path string) gjson.Result { return gjson.GetBytes(r.body, path) }
 
-// send sends a request to the next server. The test fails without a complete response, because the servers are always
-// up.
+// send sends a request to the next server. Servers are always up, so the test fails if there is no complete response.
 func (d *deployment) send(method, path, header, value, body string) *response {
 	return d.sendTo(d.urls[d.next.Add(1)%int64(len(d.urls))], method, path, header, value, body)
 }

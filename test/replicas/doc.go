@@ -1,3 +1,3 @@
-// Package replicas has tests of several servers on one PostgreSQL database: exact limits, and outages of the database under
+// Package replicas tests several servers on one PostgreSQL database: exact limits, and outages of the database under
 // load.
 package replicas

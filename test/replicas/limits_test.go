@@ -31,8 +31,9 @@ func limited(t *testing.T) (d *deployment, project, key string) {
 	return d, project, key
 }
 
-// TestExactLimit sends 200 requests at once to three replicas. The database's clock moves only on command. In every
-// round, exactly 10 are admitted at first, none a millisecond before a second has passed, and exactly 10 once it has.
+// TestExactLimit sends 200 requests at once to three replicas. The database's clock moves only when the test moves
+// it. In every round, exactly 10 requests are admitted at first. A millisecond before a second has passed, no more
+// are admitted. After the second, exactly 10 are.
 func TestExactLimit(t *testing.T) {
 	d, _, key := limited(t)
 	d.freeze()
@@ -54,19 +55,20 @@ func TestExactLimit(t *testing.T) {
 // tick is how far slowSQL moves the database's clock with each reading.
 const tick = 8 * time.Millisecond
 
-// slowSQL makes every reading of the database's clock later than the one before, as if each decision took that long.
+// slowSQL makes every reading of the database's clock later than the one before. It is as if each decision took that
+// long.
 const slowSQL = `CREATE SEQUENCE test.readings;
 	CREATE TABLE test.began AS SELECT pg_catalog.clock_timestamp() AS at;
 	CREATE OR REPLACE FUNCTION test.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE AS
 		'SELECT at + nextval(''test.readings'') * interval ''8 milliseconds'' FROM test.began'`
 
-// readings is the maximum number of clock readings between two decisions. It allows for the settlements and the other
-// work of three replicas.
+// readings is the maximum number of clock readings between two decisions. Settlements and other work of three
+// replicas also read the clock.
 const readings = 75
 
-// TestLimitWhileDecisionsTakeLong sends 200 requests at once to three replicas that need more than a second to decide
-// on them. The one-second window slides in the meantime. No window has more than 10 decisions that admit a request.
-// As long as requests are waiting, the next 10 are admitted as soon as there is room.
+// TestLimitWhileDecisionsTakeLong sends 200 requests at once to three replicas. The replicas need more than a second
+// to decide on them, so the window of one second slides in the meantime. No window contains more than 10 decisions
+// that admit a request. While requests are waiting, the next 10 are admitted as soon as there is room.
 func TestLimitWhileDecisionsTakeLong(t *testing.T) {
 	d, project, key := limited(t)
 	d.sql(slowSQL)

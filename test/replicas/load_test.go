@@ -15,8 +15,8 @@ import (
 	"github.com/postern-ai/postern/host"
 )
 
-// answerCost is the cost in dollars of 100 prompt and 50 completion tokens of the model "only", which the provider always
-// reports.
+// answerCost is the cost in dollars of one response by the model "only". The provider always reports 100 prompt
+// tokens and 50 completion tokens.
 const answerCost = 0.0002
 
 // load has the callers of one project, and an operator who creates and deactivates keys.
@@ -31,7 +31,7 @@ type load struct {
 	callers sync.WaitGroup
 	active  []string // keys whose creation was acknowledged to the operator
 	revoked []string // keys whose deactivation was acknowledged
-	denied  int      // changes to keys that got a 503
+	denied  int      // changes of keys that got a 503
 }
 
 const callers = 8
@@ -74,7 +74,7 @@ func (l *load) end() {
 	}
 }
 
-// call sends a request, which is served, or refused because the database is unavailable.
+// call sends a request. It must be served, or it must be refused because the database is unavailable.
 func (l *load) call(key string, stream bool) {
 	l.sent.Add(1)
 	got := l.complete(key, stream)
@@ -88,7 +88,7 @@ func (l *load) call(key string, stream bool) {
 	}
 }
 
-// unavailable reports whether a response is a 503 that says when to retry.
+// unavailable reports whether a response is a 503 with a time for a retry.
 func (l *load) unavailable(got *response) bool {
 	return got.status == 503 && got.header.Get("Retry-After") != ""
 }
@@ -145,8 +145,8 @@ func (l *load) figures() figures {
 	}
 }
 
-// check runs after the outage and the load. It checks that every acknowledged change is present, and that the usage
-// equals the provider's count, except for flagged estimates of expired reservations.
+// check runs after the outage and the load. It checks that every acknowledged change is present. It also checks that
+// the usage equals the provider's count. The only exceptions are flagged estimates of expired reservations.
 func (l *load) check() {
 	l.Helper()
 	for _, key := range l.active {
@@ -182,9 +182,9 @@ func (l *load) check() {
 		l.sent.Load(), l.served.Load(), l.refused.Load(), f.settled(), f.expired, len(l.active)+len(l.revoked), l.denied)
 }
 
-// expire moves the clocks beyond the lifetime of every reservation, and waits until the alarms that are then due have
-// fired. An outage can leave behind a reservation whose request got 503 and never reached the provider. Its alarm
-// books it as expired.
+// expire moves the clocks beyond the lifetime of every reservation. It then waits until all alarms that are due have
+// fired. An outage can leave a reservation behind whose request got a 503 and never reached the provider. The
+// reservation's alarm books it as expired.
 func (l *load) expire() {
 	l.Helper()
 	l.move(expiry)
@@ -205,7 +205,7 @@ func (l *load) none(what, query string) {
 	})
 }
 
-// checkMeters checks that no key has an open reservation, which would mean that its alarm was lost.
+// checkMeters checks that no key has an open reservation. If a key had one, the reservation's alarm would be lost.
 func (l *load) checkMeters() {
 	l.Helper()
 	if open := l.open(); open > 0 {
@@ -213,11 +213,11 @@ func (l *load) checkMeters() {
 	}
 }
 
-// reportTimeout is longer than the lifetime of a lease, including its last report.
+// reportTimeout is longer than a lease lives, including its last report.
 const reportTimeout = 5 * time.Second
 
-// reported waits until the replicas have reported their leases. It does not wait for reservations that end only when
-// they expire. If the clocks moved before a lease was reported, it would be booked in full until its report.
+// reported waits until the replicas have reported their leases. If the clocks moved before that, a lease would be
+// booked in full until it is reported. It does not wait for reservations that end only when they expire.
 func (l *load) reported() {
 	l.Helper()
 	for end := time.Now().Add(reportTimeout); l.open() > 0 && time.Now().Before(end); {
@@ -249,8 +249,8 @@ func (l *load) open() (n uint64) {
 	return n
 }
 
-// want checks the status of a request with a key whose last change was acknowledged. On a busy machine, this may take
-// several requests.
+// want checks the status of a request with a key whose last change was acknowledged. On a busy machine, several
+// requests may be necessary.
 func (l *load) want(key string, status int) {
 	l.Helper()
 	l.eventually("the request of an acknowledged key", func() error {

@@ -19,8 +19,8 @@ const expiry = 10 * time.Minute
 // calm is the time under load before and after an outage.
 const calm = time.Second
 
-// underLoad runs an outage under load. The load ends after the servers have recovered. During the outage, the only
-// failure that callers may get is 503 with Retry-After.
+// underLoad runs an outage under load. The load ends after the servers have recovered. During the outage, callers may
+// get no failure other than 503 with Retry-After.
 func (l *load) underLoad(outage func()) {
 	l.Helper()
 	l.start()
@@ -100,7 +100,8 @@ func TestCutOff(t *testing.T) {
 	l.check()
 }
 
-// TestFailover kills the primary under load and promotes its synchronous standby. The servers know the addresses of both.
+// TestFailover kills the primary under load and makes its synchronous standby the new primary. The servers know the
+// addresses of both.
 func TestFailover(t *testing.T) {
 	s := pgtest.Start(t)
 	database := newDatabase(t, s)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// proxy forwards TCP connections. It can hold back all bytes, like a network that loses packets, and can refuse
+// proxy forwards TCP connections. It can hold back all bytes, like a network that loses packets. It can also refuse
 // connections.
 type proxy struct {
 	net.Listener
@@ -71,7 +71,7 @@ func (p *proxy) connect(client net.Conn) {
 			done <- struct{}{}
 		}()
 	}
-	<-done // the end of one direction ends both
+	<-done // when one direction ends, both end
 	p.remove(client, server)
 }
 
