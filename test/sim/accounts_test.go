@@ -8,8 +8,8 @@ import (
 	"github.com/postern-ai/postern/core/keymeter"
 )
 
-// observe receives every command that an object committed, with its reply. From these, the world keeps its own
-// accounts and checks the objects.
+// observe receives every command that an object has committed, with the reply. The world uses them for its own
+// accounts, with which it checks the objects.
 func (w *world) observe(o *object, command, reply []byte) {
 	switch o.class {
 	case abi.ClassKeyMeter:
@@ -85,7 +85,7 @@ func (k *key) observe(o *object, command, reply []byte) {
 	}
 }
 
-// checkAdmit checks the reply to an admit against I1, I4, I10, and I11 for the limits.
+// checkAdmit checks the reply to an admit: I1, I4, I10, and I11 for the limits.
 func (k *key) checkAdmit(clockMs uint64, a *admitCommand, r *keymeter.AdmitReply) {
 	w, state := k.w, k.state()
 	x := w.byID[a.id]
@@ -117,7 +117,7 @@ func (k *key) checkAdmit(clockMs uint64, a *admitCommand, r *keymeter.AdmitReply
 	}
 }
 
-// noteAdmission records an admission, unless it is a repeat that the meter must recognize (I6).
+// noteAdmission records an admission. If it is a repeat that the meter must recognize, it records nothing (I6).
 func (k *key) noteAdmission(clockMs uint64, a *admitCommand, r *keymeter.AdmitReply) {
 	switch {
 	case k.knows(a.id):
@@ -133,8 +133,8 @@ func (k *key) noteAdmission(clockMs uint64, a *admitCommand, r *keymeter.AdmitRe
 	k.noteViolations(a.id, a.violations)
 }
 
-// admit records an admission that counts, and checks I1. A meter that has forgotten an admission counts its late repeat
-// again.
+// admit records an admission that counts, and checks I1. If the meter has forgotten an admission, a late repeat of it
+// counts again.
 func (k *key) admit(clockMs uint64, a *admitCommand, r *keymeter.AdmitReply) {
 	w := k.w
 	if v := k.all[a.id]; v != nil {
@@ -191,10 +191,10 @@ func (k *key) counts() (second, day uint64) {
 	return second, day
 }
 
-// checkLimited checks I11 for a 429. A window must have been full.
+// checkLimited checks I11 for a 429: a window must have been full.
 func (k *key) checkLimited(a *admitCommand) {
 	if k.jumped > 0 {
-		return // after a jump back, the second starts full and the token count starts over
+		return // after a jump back, the second begins full, and the token count begins at 0
 	}
 	limits := k.limits()
 	second, day := k.counts()
@@ -215,14 +215,13 @@ func (k *key) checkLimited(a *admitCommand) {
 	}
 }
 
-// settle records a settlement that the meter receives.
 func (k *key) settle(s *settleCommand) {
 	if k.charge(s) {
 		k.remember(s.id)
 	}
 }
 
-// finish records the violations of a response to a request without a reservation.
+// finish records the violations in the response to a request that has no reservation.
 func (k *key) finish(s *settleCommand) {
 	if name := s.id + " finished"; len(s.violations) > 0 && !k.knows(name) {
 		k.remember(name)
@@ -289,9 +288,9 @@ func (x *exchange) checkOutcome(s *settleCommand) {
 	}
 }
 
-// allowedExcess returns how much an exchange's cost may exceed its reservation. It is the sum of the prompt's
-// underestimate, the cost of failed attempts, and output beyond the requested limit. For a stream, checkDelivered
-// bounds the delivered part, but the provider may charge more.
+// allowedExcess returns by how much an exchange's cost may exceed its reservation. It is the sum of three parts: the
+// prompt's underestimate, the cost of failed attempts, and output beyond the requested limit. For a stream,
+// checkDelivered limits the part that was delivered, but the provider may charge more.
 func (x *exchange) allowedExcess(cost, reserved int64) int64 {
 	over := cost - reserved
 	if len(x.history.fetches) != 1 {
@@ -312,7 +311,7 @@ func (k *key) checkBudget(t *period, id string) {
 	}
 }
 
-// expire charges the reserved amounts of expired reservations.
+// expire charges the reserved amounts of reservations that have expired.
 func (k *key) expire(o *object, clockMs uint64) {
 	var open []string
 	if row, ok := o.find("h"); ok && len(k.lends) > 0 {

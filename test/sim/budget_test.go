@@ -2,7 +2,8 @@ package sim_test
 
 import "slices"
 
-// claim is the time during which a request tries to reserve money, from its first admit until it is admitted or ends.
+// claim is the time in which a request tries to reserve money. It begins with the request's first admit and ends when
+// the request is admitted or ends.
 type claim struct{ from, until uint64 }
 
 func (x *exchange) startClaim() {
@@ -17,9 +18,9 @@ func (c *claim) end(now uint64) {
 	}
 }
 
-// check402 checks I11 for a 402. At some time since the request's arrival, the free balance must have been smaller
-// than the request's smallest reservation. Amounts that other requests claimed at that time and later reserved do not
-// count as free.
+// check402 checks I11 for a 402. At some time after the request's arrival, the free balance must have been less than
+// the request's smallest reservation. If other requests claimed amounts at that time and reserved them later, these
+// amounts do not count as free.
 func (x *exchange) check402() {
 	if x.w.clocksDisagree(x) {
 		return
@@ -37,7 +38,7 @@ func (x *exchange) check402() {
 		at := max(p.free[i].at, s.arrivedAt)
 		least = min(least, p.free[i].free-x.othersClaim(at))
 	}
-	for _, o := range x.w.exchanges { // claims also begin between two changes of the free balance
+	for _, o := range x.w.exchanges { // claims may also begin between two changes of the free balance
 		if c := o.history.claim; o.project == p && c.from >= s.arrivedAt && c.from <= s.claim.until {
 			least = min(least, p.freeAt(c.from)-x.othersClaim(c.from))
 		}
@@ -47,8 +48,8 @@ func (x *exchange) check402() {
 	}
 }
 
-// outbidByStream reports whether a stream of the project asked for more budget at the same time. Until the stream
-// returned it, the amount that it asked for was not free.
+// outbidByStream reports whether a stream of the project asked for more budget at the same time. The amount that it
+// asked for was not free until the stream returned it.
 func (x *exchange) outbidByStream() bool {
 	s := &x.history
 	return slices.ContainsFunc(x.w.exchanges, func(o *exchange) bool {
@@ -68,8 +69,8 @@ func (p *project) freeAt(at uint64) int64 {
 	return free
 }
 
-// othersClaim returns the sum of the amounts that other requests were claiming at a time. It includes only amounts
-// that were later reserved, or that were not reserved because their keys were in debt.
+// othersClaim returns the sum of the amounts that other requests were claiming at a time. An amount counts if it was
+// reserved later. It also counts if it was not reserved because the request's key was in debt.
 func (x *exchange) othersClaim(at uint64) (sum int64) {
 	for _, o := range x.w.exchanges {
 		if c := o.history.claim; o != x && o.project == x.project && c.from != 0 && c.from <= at && at < c.until {

@@ -2,8 +2,8 @@ package sim_test
 
 import "github.com/postern-ai/postern/core/abi"
 
-// call sends a command to an object and injects call faults. The command or its reply is lost, on the first try or on
-// both, or the command arrives twice. Hosts retry once.
+// call sends a command to an object and injects faults into the call. The command or its reply is lost, on the first
+// try or on both tries, or the command arrives twice. Hosts retry once.
 func (x *exchange) call(a *abi.Action) {
 	w := x.w
 	o := &open{id: a.ID}
@@ -27,7 +27,7 @@ func (x *exchange) call(a *abi.Action) {
 	}
 	finish := func(reply []byte, ok bool) {
 		if !ok {
-			// The object failed. The host retries once, then reports the failure.
+			// The object has failed. The host retries once and then reports the failure.
 			run(func(reply []byte, ok bool) {
 				code := uint64(abi.OutcomeOK)
 				if !ok {
@@ -85,7 +85,7 @@ func (x *exchange) callFault(draw uint64, a *abi.Action, target *object, back fu
 	none := func([]byte, bool) {}
 	x.history.faulty = true
 	switch draw {
-	case 0, 2: // the command is lost, but its retry arrives
+	case 0, 2: // the command is lost, but the retry arrives
 		w.logf("%s: a call to the %s is lost and retried", x.id, className(a.Class))
 		run(finish)
 	case 1: // both are lost

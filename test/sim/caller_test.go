@@ -29,14 +29,14 @@ type request struct {
 	stream       bool
 }
 
-// history is the part of an exchange's past that the rules need.
+// history is the part of an exchange's past that the rules use.
 type history struct {
 	arrivedAt uint64
-	freeFrom  int // index of the first relevant entry in the project's free balances
+	freeFrom  int // index of the first free balance of the project that is relevant
 	fetches   []*fetch
 	least     int64 // smallest reservation requested; -1: none requested
-	failed    bool  // a fault was injected into a dependency
-	faulty    bool  // a fault was injected into one of its calls
+	failed    bool  // a dependency of the gateway had an injected fault
+	faulty    bool  // one of its calls had an injected fault
 	limited   bool  // rejected by a rate or concurrency limit
 	status    uint64
 	code      string
@@ -49,7 +49,7 @@ type history struct {
 	leaving   bool // in this step, it leaves its settlement in its key's entry
 	resv      *reservation
 	claim     claim
-	indebted  bool // its key had overspent its slice while it asked for budget
+	indebted  bool // while it asked for budget, its key had overspent its slice
 	waits     uint64
 	fetchedAt uint64 // time of the first fetch; 0: none
 	extends   uint64 // time of its stream's first request for more budget; 0: none
@@ -238,7 +238,7 @@ func note(v bool, text string) string {
 	return ""
 }
 
-// codeOf returns an error's code, which API families put in different fields.
+// codeOf returns an error's code. API families have it in different fields.
 func codeOf(body []byte) string {
 	for _, name := range [...]string{`"code":"`, `"type":"`} {
 		if _, rest, ok := bytes.Cut(body, []byte(name)); ok && bytes.Contains(body, []byte(`"error"`)) {
@@ -322,21 +322,21 @@ func leaks(data []byte) bool {
 	return false
 }
 
-// audit checks I7. No secret may be sent or stored.
+// audit checks I7: no secret may be sent or stored.
 func (w *world) audit(data []byte, where string) {
 	if leaks(data) {
 		w.fail("I7", "a secret is in %s: %.300s", where, data)
 	}
 }
 
-// recordCall records the calls to objects that later checks need.
+// recordCall records the calls to objects that later checks use.
 func (x *exchange) recordCall(a *abi.Action) {
 	if a.Class != abi.ClassKeyMeter {
 		return
 	}
 	switch op(a.Data) {
 	case opAdmit:
-		if c := readAdmit(a.Data); c.mode == keymeter.ModeReserve { // a later admit uses the newest record, which may allow other models
+		if c := readAdmit(a.Data); c.mode == keymeter.ModeReserve { // a later admit uses the newest record, in which other models may be allowed
 			x.history.least = c.least
 			x.startClaim()
 		}

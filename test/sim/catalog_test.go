@@ -6,9 +6,9 @@ import (
 	"github.com/postern-ai/postern/test/pricelists"
 )
 
-// worldCatalog is a small catalog. The last four of its plans lend. It has three wire families, a model on three
-// APIs, and a target without credentials at the end of the cheap tier. It also has an expensive model, two models
-// with service tiers, a model with a small context, and a free model.
+// worldCatalog is a small catalog. Its last four plans lend. It has three wire families, a model on three APIs, an
+// expensive model, two models with service tiers, a model with a small context, and a free model. The last target of
+// the cheap tier has no credentials.
 const worldCatalog = `{"version":"world","defaultPlan":"open",
 "plans":[
  {"name":"open","perSecond":0,"perDay":0,"concurrent":1000,"governor":true,"budget":"100"},
@@ -46,13 +46,13 @@ const worldCatalog = `{"version":"world","defaultPlan":"open",
 "routing":{"retries":1,"backoffMs":250,"maxBackoffMs":4000,"coolAfter":3,"coolMs":30000,
  "headMs":120000,"firstByteMs":30000,"idleMs":30000,"totalMs":180000,"requestMs":180000,"mockPauseMs":20}}`
 
-// providerSecrets are the deployment's API keys. Each must appear only in requests to its own provider.
+// providerSecrets are the deployment's API keys. Each key may appear only in requests to its own provider.
 var providerSecrets = map[string]string{
 	"p1": "upstream-secret-one-5f2c", "p2": "upstream-secret-two-91ab", "p3": "upstream-secret-three-77e0", "p5": "upstream-secret-five-30dd",
 	"p6": "upstream-secret-six-c41b",
 }
 
-// worldConfig is the parsed catalog, shared by all worlds.
+// worldConfig is the parsed catalog, which all worlds share.
 var worldConfig = func() *config.Config {
 	var env []abi.Header
 	for name, value := range map[string]string{"p1": "P1_KEY", "p2": "P2_KEY", "p3": "P3_KEY", "p5": "P5_KEY", "p6": "P6_KEY"} {

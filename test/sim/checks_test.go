@@ -12,7 +12,7 @@ import (
 	"github.com/postern-ai/postern/core/keys"
 )
 
-// checkStatus checks I11. The response's status must be justified.
+// checkStatus checks I11: the response's status must be justified.
 func (x *exchange) checkStatus() {
 	s := &x.history
 	x.checkGoverned()
@@ -57,22 +57,24 @@ func (x *exchange) checkStatus() {
 	}
 }
 
-// outlived reports whether the period of a stream's reservation has ended. The reservation can then grow only by the
-// part of that period's budget that the key still holds.
+// outlived reports whether the period of a stream's reservation has ended. From then on, the reservation can grow
+// only by the part of that period's budget that the key still holds.
 func (x *exchange) outlived() bool {
 	v := x.history.resv
 	return v != nil && x.streaming() != nil && v.period != x.project.period(uint64(int64(x.w.now)+x.w.objectOffset))
 }
 
 // waitedInVain reports whether the exchange has waited for a provider's content for three quarters of the time that
-// all attempts may take, at first as a follower in a flight. It may then fail instead of starting a new attempt.
+// all attempts may take. At first, it may have waited as a follower in a flight. Such an exchange may fail instead of
+// starting a new attempt.
 func (x *exchange) waitedInVain() bool {
 	limit := worldConfig.RequestMsOf(worldConfig.Tier(x.request.model))
 	return len(x.history.followed) > 0 && x.w.now >= x.history.arrivedAt+limit-limit/4 &&
 		!slices.ContainsFunc(x.calls(), func(f *fetch) bool { return f.content })
 }
 
-// calls returns the fetches whose results the exchange may have: its own, and those of the flights that it followed.
+// calls returns the fetches whose results the exchange may have. These are its own fetches and those of the flights
+// that it followed.
 func (x *exchange) calls() []*fetch {
 	all := slices.Clone(x.history.fetches)
 	for _, leader := range x.history.followed {
@@ -81,7 +83,7 @@ func (x *exchange) calls() []*fetch {
 	return all
 }
 
-// checkDeadline checks I13. A complete response or an error must be sent within the route's total time for all
+// checkDeadline checks I13: a complete response or an error must be sent within the route's total time for all
 // attempts.
 func (x *exchange) checkDeadline() {
 	limit := worldConfig.RequestMsOf(worldConfig.Tier(x.request.model))
@@ -97,7 +99,7 @@ func (x *exchange) justified(ok bool, because string) {
 }
 
 func (st *keyState) active(now uint64) bool {
-	// Clocks differ by seconds, and by more after a jump, so the meter checks the exact expiry.
+	// Clocks differ by seconds. After a jump, they differ by more. The meter checks the exact expiry.
 	return st.status == doc.Active && (st.record.ExpiresMs == 0 || st.record.ExpiresMs > now+2*hourMs)
 }
 
@@ -114,8 +116,8 @@ func (x *exchange) someState(f func(*keyState) bool) bool {
 	return len(states) == 0
 }
 
-// policiesOf returns the project policies that may apply in a state of the key. This can be the policy that its
-// record names or a newer one, because the Ledger receives a policy before the meter does.
+// policiesOf returns the project policies that may apply in a state of the key. This can be the policy that the key's
+// record names. It can also be a newer one, because the Ledger receives a policy before the meter does.
 func (x *exchange) policiesOf(st *keyState) []doc.Policy {
 	if st.record.Policy == 0 {
 		return []doc.Policy{{}}
@@ -124,8 +126,8 @@ func (x *exchange) policiesOf(st *keyState) []doc.Policy {
 }
 
 // permitted returns the models that may serve a request in a state of its key and under a policy. They are the
-// targets of the tier, or of the project's route if it overrides the tier, restricted by the allowlists of key and
-// project.
+// targets of the tier. If the project's route overrides the tier, they are the targets of that route. The allowlists
+// of key and project restrict them.
 func (x *exchange) permitted(st *keyState, policy *doc.Policy) []*config.Model {
 	targets := x.targets()
 	if route := policy.Route(x.request.model); route != nil && worldConfig.Tier(x.request.model) != nil && x.item.Path != "embed" {
@@ -140,7 +142,8 @@ func (x *exchange) permitted(st *keyState, policy *doc.Policy) []*config.Model {
 	return slices.DeleteFunc(targets, func(m *config.Model) bool { return !listed(st.record.Models, m) || !listed(policy.Models, m) })
 }
 
-// somePermits reports whether f accepts the permitted models in some state since the arrival, under some policy.
+// somePermits reports whether f accepts the models that were permitted under some policy in some state since the
+// arrival.
 func (x *exchange) somePermits(f func([]*config.Model) bool) bool {
 	return x.someState(func(st *keyState) bool {
 		return slices.ContainsFunc(x.policiesOf(st), func(p doc.Policy) bool { return f(x.permitted(st, &p)) })
@@ -154,18 +157,18 @@ func (x *exchange) noneReady() bool {
 	})
 }
 
-// noneCompacts reports whether the request is a compaction that no permitted target's provider serves.
+// noneCompacts reports whether the request is a compaction that the provider of no permitted target serves.
 func (x *exchange) noneCompacts() bool {
 	return x.item.Path == "compact" && x.somePermits(func(models []*config.Model) bool {
 		return !slices.ContainsFunc(models, func(m *config.Model) bool { return m.Provider.Serves(config.ServesCompact) })
 	})
 }
 
-// apis are the URL suffixes at which a model with several APIs is called, by the caller's path. Other paths use the
-// first API.
+// apis are the URL suffixes at which a model with several APIs is called. They are listed by the caller's path. For
+// other paths, the first API is used.
 var apis = map[string]string{"responses": "/responses", "anthropic": "/messages", "compact": "/responses/compact"}
 
-// checkAPI checks that a model is called on the API that the caller used, if the model has that API.
+// checkAPI checks on which API a model is called. If the model has the API that the caller used, it must be that one.
 func (x *exchange) checkAPI(f *fetch, url string) {
 	want := apis[x.item.Path]
 	if want == "" {
@@ -176,14 +179,14 @@ func (x *exchange) checkAPI(f *fetch, url string) {
 	}
 }
 
-// forms are strings that a response contains only on one path.
+// forms are strings that a response may contain only on one path.
 var forms = map[string][]string{
 	"openai": {`"object":"chat.completion`}, "anthropic": {`"type":"message"`, `"type":"message_start"`}, "compact": {`"object":"response.compaction"`},
 	"responses": {`"object":"response"`, `"type":"response.created"`},
 }
 
-// checkForm checks that a response has the format of the caller's API, even if it was created for a caller of another
-// API.
+// checkForm checks that a response has the format of the caller's API. This also holds if the response was made for a
+// caller of another API.
 func (x *exchange) checkForm() {
 	has := func(path string) bool {
 		return slices.ContainsFunc(forms[path], func(text string) bool { return bytes.Contains(x.history.body, []byte(text)) })
@@ -198,8 +201,8 @@ func (x *exchange) rejected() bool {
 	return slices.ContainsFunc(x.calls(), func(f *fetch) bool { return f.status == 400 || f.status == 413 || f.status == 422 })
 }
 
-// checkDispatch checks I8, I9 and I14. The called model must be requested and permitted, and the request must be
-// valid, admitted and not blocked.
+// checkDispatch checks I8, I9 and I14. The called model must be the one that was requested, and it must be permitted.
+// The request must be valid, admitted and not blocked.
 func (x *exchange) checkDispatch(f *fetch) {
 	w := x.w
 	if x.blocked() {
@@ -223,7 +226,7 @@ func (x *exchange) checkDispatch(f *fetch) {
 // period.
 func (w *world) clocksDisagree(x *exchange) bool { return x.project.jumped }
 
-// checkOrigin checks I5, the origin of a response or a replay.
+// checkOrigin checks I5: where a response or a replay comes from.
 func (x *exchange) checkOrigin() {
 	if !x.request.completion || x.key.test() || x.item.Bad != "" {
 		return
@@ -306,7 +309,7 @@ func markInVector(body []byte) (n, project int, ok bool) {
 	return n, project, err == nil
 }
 
-// checkStream checks I13. A stream may end with its success marker only if the provider's response is complete.
+// checkStream checks I13: a stream may end with its success marker only if the provider's response is complete.
 func (x *exchange) checkStream(whole bool) {
 	fetches := x.history.fetches
 	if len(fetches) == 0 {
@@ -335,8 +338,8 @@ func (x *exchange) checkFollowed(whole bool) {
 	x.checkOrigin()
 }
 
-// checkCut checks I11 for a stream that was cut off for lack of budget. It applies only when no other request claimed
-// the budget.
+// checkCut checks I11 for a stream that was cut off because the budget was too small. If another request claimed the
+// budget at the same time, it checks nothing.
 func (x *exchange) checkCut(f *fetch) {
 	if x.w.clocksDisagree(x) || x.contended() || x.history.resv == nil {
 		return
@@ -364,7 +367,7 @@ func (x *exchange) checkCut(f *fetch) {
 	}
 }
 
-// checkSettled checks I13. An exchange must settle its reservation before it ends.
+// checkSettled checks I13: an exchange must settle its reservation before it ends.
 func (x *exchange) checkSettled() {
 	s := &x.history
 	if !x.dead && s.resv != nil && !s.settled && !s.failed && !s.faulty {

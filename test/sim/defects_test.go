@@ -10,7 +10,7 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// defect is a bug that a test injects into a world through hooks, to check that the rules detect it.
+// defect is a bug that a test injects into a world through hooks. The rules must detect it.
 type defect struct {
 	before   func(o *object, command []byte) (dropped bool)
 	after    func(o *object, command, reply []byte) []byte
@@ -42,7 +42,7 @@ func isMeter(o *object, command []byte, kind uint64) bool {
 
 var projectInKey = regexp.MustCompile(`prj_\d+`)
 
-// injected is a bug to inject, with the rule, or the prefix of rules, that must detect it.
+// injected is a bug to inject. It has the rule that must detect the bug, or a prefix of rules.
 type injected struct {
 	name, rule string
 	make       func() defect
@@ -220,10 +220,11 @@ var defects = []injected{
 	}},
 }
 
-// maxTries is the number of worlds within which a defect must be detected.
+// maxTries is the number of worlds in which a defect must be detected.
 const maxTries = 6000
 
-// TestDefectsAreDetected checks that the rules detect every defect in a world that passes without it.
+// TestDefectsAreDetected checks that the rules detect every defect. They must do so in a world that passes without
+// the defect.
 func TestDefectsAreDetected(t *testing.T) {
 	for _, d := range slices.Concat(defects, violationDefects, leaseDefects, idempotencyDefects) {
 		t.Run(d.name, func(t *testing.T) {

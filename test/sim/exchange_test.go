@@ -8,7 +8,7 @@ import (
 	"github.com/postern-ai/postern/test/interpreter"
 )
 
-// exchange is one request, as a host runs it, with the world's record of it.
+// exchange is one request as a host runs it, and the world's record of that request.
 type exchange struct {
 	interpreter.Exchange
 	w            *world
@@ -22,8 +22,8 @@ type exchange struct {
 	pinned       string
 	seat         *seat // nil: in no flight
 	open         map[uint64]*open
-	ready        []abi.Event // replies that are available immediately
-	done         bool        // the response is complete, or the client has disconnected
+	ready        []abi.Event // replies that are available at once
+	done         bool        // the response is complete, or the client is disconnected
 	over         bool
 	dead         bool // killed with its isolate
 	disconnected bool
@@ -49,7 +49,7 @@ func (x *exchange) start(headers []abi.Header) {
 	x.deliver(abi.Event{Kind: abi.EventRequest, Headers: headers, Data: seed})
 }
 
-// deliver runs the core on an event, then on the replies that become available immediately.
+// deliver runs the core on an event and then on the replies that become available at once.
 func (x *exchange) deliver(e abi.Event) {
 	for {
 		x.step(&e)
@@ -92,8 +92,7 @@ func (x *exchange) end() {
 // waitUntilMs is how long a platform lets an exchange run after the response.
 const waitUntilMs = 30 * secondMs
 
-// cutWork ends an exchange whose only remaining work is to keep a lease, as a platform does that cuts off work after
-// the response.
+// cutWork ends an exchange that only keeps a lease, in the way that a platform cuts off work after the response.
 func (x *exchange) cutWork() {
 	if x.over || len(x.history.fetches) > 0 && !x.history.fetches[len(x.history.fetches)-1].over {
 		return
@@ -125,7 +124,7 @@ func (x *exchange) die() {
 	x.end()
 }
 
-// reply delivers an action's reply, unless the action was canceled or its exchange has ended.
+// reply delivers an action's reply. If the action was canceled or its exchange has ended, it delivers nothing.
 func (x *exchange) reply(o *open, e abi.Event, last bool) {
 	if o.canceled || x.over {
 		return
@@ -149,7 +148,7 @@ func (x *exchange) streamed() bool {
 
 func (x *exchange) join(parts []abi.Part) []byte { return x.Join((*host)(x), parts) }
 
-// host is an exchange, as seen by the interpreter.
+// host is an exchange in the form that the interpreter uses.
 type host exchange
 
 func (h *host) Run(in *abi.StepInput) (abi.StepOutput, bool) { return step(in), true }
@@ -309,7 +308,7 @@ func (x *exchange) write(a *abi.Action, body []byte) {
 	}
 }
 
-// send writes a chunk of the response. A quiet disconnect is noticed here.
+// send writes a chunk of the response. If the client has disconnected quietly, this is noticed here.
 func (x *exchange) send(piece []byte) {
 	if x.disconnected {
 		x.ready = append(x.ready, abi.Event{Kind: abi.EventDisconnect})
@@ -319,7 +318,7 @@ func (x *exchange) send(piece []byte) {
 	x.sent(piece)
 }
 
-// disconnect disconnects the client. A quiet disconnect is noticed only on the next write.
+// disconnect disconnects the client. If the disconnect is quiet, it is noticed only when something is written next.
 func (x *exchange) disconnect() {
 	if x.done || x.over {
 		return

@@ -18,7 +18,7 @@ type flight struct {
 	landed    bool
 	code      uint64
 	last      []byte
-	readers   []func() // run once when something changes
+	readers   []func() // run once, as soon as something changes
 }
 
 // seat is an exchange's role in a flight.
@@ -37,7 +37,6 @@ func (f *flight) wake() {
 	}
 }
 
-// joinFlight carries out an ActionJoin.
 func (x *exchange) joinFlight(a *abi.Action) {
 	i, e := x.isolate, abi.Event{Kind: abi.EventStored, ID: a.ID, Code: abi.OutcomeAbsent}
 	if x.seat != nil {
@@ -67,7 +66,7 @@ func (x *exchange) followers() uint64 {
 	return uint64(x.seat.followers)
 }
 
-// follow carries out an ActionFollow. The reply takes no time, but other events may come first.
+// follow carries out an ActionFollow. The reply takes no time. However, other events may come before it.
 func (x *exchange) follow(a *abi.Action) {
 	o, s := x.outstanding(a.ID), x.seat
 	var read func()
@@ -122,7 +121,7 @@ func (x *exchange) land(code uint64, data []byte) {
 	s.wake()
 }
 
-// cut ends one exchange of the isolate, if possible a leader with followers.
+// cut ends one exchange of the isolate. If it can, it chooses a leader with followers.
 func (i *isolate) cut() {
 	if len(i.running) == 0 {
 		return
@@ -134,8 +133,8 @@ func (i *isolate) cut() {
 // looksDeadMs is how long followers take to notice that their leader has died.
 const looksDeadMs = 4000
 
-// cut ends one exchange that the platform gives up, such as one whose client disconnected long ago. Its flight lands
-// when the followers notice.
+// cut ends one exchange in the way that a platform gives it up, for example because its client disconnected long ago.
+// The exchange's flight lands when the followers notice.
 func (x *exchange) cut() {
 	s := x.seat
 	x.seat = nil
@@ -151,8 +150,8 @@ func (x *exchange) cut() {
 	}
 }
 
-// TestHungProvider checks identical requests for a provider that does not respond. However long they keep coming, the
-// provider is called at most twice, and no exchange takes the lead only to give up.
+// TestHungProvider sends identical requests for a provider that does not respond. No matter how long requests keep
+// coming, the provider is called at most twice. No exchange takes the lead and then gives up.
 func TestHungProvider(t *testing.T) {
 	p, err := parsePlan(`
 world {"seed":1,"start":1795003200000,"isolates":1}

@@ -5,9 +5,9 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// flood makes some streams of a plan long and fast, so that they exhaust their reservations. They send many events,
-// at once or in bursts, and some exceed the requested limit. Some budgets are small, and the store may be slow or
-// silent for a while.
+// flood makes some streams of a plan so long and fast that they exhaust their reservations. They send many events, at
+// once or in bursts, and some exceed the requested limit. Some budgets are small. The store may be slow or silent for
+// a while.
 func (g *generator) flood() {
 	r := fork(g.p.Seed, 23)
 	if !r.one(6) {

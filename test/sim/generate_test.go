@@ -2,7 +2,7 @@ package sim_test
 
 import "github.com/postern-ai/postern/core/money"
 
-// noon is November 18, 2026, 12:00 UTC, far from the start of a day or month.
+// noon is November 18, 2026, 12:00 UTC. This is far from the start of a day or month.
 const noon = 20_775*dayMs + 12*hourMs
 
 // generate creates the plan for a seed. Half of the plans have no faults, only load.
@@ -35,7 +35,7 @@ func generate(seed uint64) *plan {
 	return g.p
 }
 
-// midnight moves the start to within ten seconds before the end of a month, and varies the budget cycles.
+// midnight moves the start to a time at most ten seconds before the end of a month. It also varies the budget cycles.
 func (g *generator) midnight() {
 	g.p.Start = 20_787*dayMs + dayMs - g.between(1, 10_000)
 	for i := range g.p.Projects {
@@ -96,7 +96,7 @@ func (g *generator) mixed() {
 			it.Times, it.Every = int(g.between(2, 12)), pick(g.rng, uint64(0), 0, 1, 40, 900)
 		}
 		g.add(it)
-		if g.one(5) { // a concurrent duplicate or a later repeat
+		if g.one(5) { // a duplicate at the same time, or a later repeat
 			again := it
 			again.At += g.below(4000)
 			again.Seed, again.Times = g.next(), 0
@@ -161,7 +161,8 @@ func (g *generator) request() item {
 	return it
 }
 
-// vary turns some requests into requests for other endpoints, invalid requests or requests for unknown models.
+// vary changes some requests: it makes them invalid, sends them to other endpoints, or lets them ask for unknown
+// models.
 func (g *generator) vary(it *item) {
 	switch g.below(24) {
 	case 0:
@@ -180,7 +181,7 @@ func (g *generator) vary(it *item) {
 	}
 }
 
-// behavior creates a provider's behavior for one attempt.
+// behavior creates the behavior of a provider in one attempt.
 func (g *generator) behavior() behavior {
 	a := behavior{
 		Ms: pick(g.rng, uint64(0), 1, 30, 800, 9000), Out: pick(g.rng, uint64(1), 20, 300, 4000, 100_000), Text: pick(g.rng, uint64(1), 8, 60, 900),
@@ -258,7 +259,7 @@ func (g *generator) incidents(span uint64) {
 	}
 }
 
-// burst adds many requests at once on one key, with or without enough budget.
+// burst adds many requests of one key at the same time. Sometimes, the budget is enough for them.
 func (g *generator) burst() {
 	it := g.request()
 	it.Bad, it.Idem, it.Leave = "", "", 0
@@ -277,7 +278,8 @@ func (g *generator) burst() {
 	}
 }
 
-// idleSlices adds many keys that each use a little, and one key that then needs nearly all of the remaining budget.
+// idleSlices adds many keys that each use a little. Then it adds one key that needs nearly all of the budget that is
+// left.
 func (g *generator) idleSlices() {
 	n := int(g.between(5, 50))
 	g.p.Projects = []projectPlan{{Budget: pick(g.rng, money.Pico(2), 4, 10) * money.Dollar, Plan: "open"}}
@@ -297,8 +299,8 @@ func (g *generator) idleSlices() {
 	})
 }
 
-// repeats adds one request many times, from several keys and projects, with and without the cache and idempotency
-// keys.
+// repeats adds one request many times. It comes from several keys and projects, with and without the cache, and with
+// and without idempotency keys.
 func (g *generator) repeats() {
 	g.projectsAndKeys(3, 5)
 	for i := range g.p.Projects {
@@ -326,7 +328,7 @@ func (g *generator) repeats() {
 	}
 }
 
-// deficit adds a key whose first request costs far more than its estimate.
+// deficit adds a key whose first request costs far more than the estimate.
 func (g *generator) deficit() {
 	g.projectsAndKeys(1, 2)
 	it := g.request()

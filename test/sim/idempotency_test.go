@@ -7,36 +7,38 @@ import (
 	"github.com/postern-ai/postern/core/keymeter"
 )
 
-// idemID names an idempotency key of an API key.
+// idemID identifies an idempotency key of an API key.
 type idemID struct {
 	key  *key
 	name string
 }
 
-// idempotent is the part of an exchange's past that the rules about idempotency keys need.
+// idempotent is the part of an exchange's past that the rules about idempotency keys use.
 type idempotent struct {
-	before    *exchange        // the latest exchange that had been dispatched under the key when this one arrived
+	before    *exchange        // when this exchange arrived, the latest one that had been dispatched under the key
 	freed     bool             // it has sent a settlement that frees the key
 	sentAt    uint64           // time of its first fetch, on the meter's clock
 	answer    bool             // its settlement arrived before its response was sent
 	settled   keymeter.Outcome // of that settlement
-	oversized bool             // its response is too long to be replayed
+	oversized bool             // its response is too long for a replay
 }
 
 func (x *exchange) idemID() idemID { return idemID{x.key, x.item.Idem} }
 
 func (x *exchange) meterClock() uint64 { return x.w.object(abi.ClassKeyMeter, x.key.hash).clock() }
 
-// noteSettle records whether a settlement frees the idempotency key or has a response too long to be replayed.
+// noteSettle records whether a settlement frees the idempotency key, and whether its response is too long for a
+// replay.
 func (x *exchange) noteSettle(command []byte) {
 	s := keymeter.Open(command).(*keymeter.Settle)
 	x.history.idem.oversized = x.history.idem.oversized || s.Oversized
 	x.history.idem.freed = x.history.idem.freed || s.Idempotency != "" && len(s.Answer) == 0 && !s.Oversized
 }
 
-// checkFirstFetch checks that at most one exchange is dispatched under an idempotency key. The exceptions are that
-// the previous exchange failed, that its record has expired, or that the caller asks to run it again. A rerun must
-// not start while the previous exchange may still be in progress, or after it was acknowledged.
+// checkFirstFetch checks that at most one exchange is dispatched under an idempotency key. There are three
+// exceptions: the previous exchange has failed, its record has expired, or the caller asks to run it again. It must
+// not run again while the previous exchange may still be in progress, and not after the previous exchange was
+// acknowledged.
 func (x *exchange) checkFirstFetch() {
 	w := x.w
 	if x.item.Idem == "" || !x.request.completion || len(x.history.fetches) > 0 {
@@ -59,8 +61,8 @@ func (x *exchange) checkFirstFetch() {
 	w.stats.Reruns++
 }
 
-// acknowledged reports whether the caller had a complete response before another request arrived, and no fault kept it from
-// being stored.
+// acknowledged reports whether the caller had a complete response before another request arrived. If a fault kept
+// that response from being stored, it returns false.
 func (x *exchange) acknowledged(by *exchange) bool {
 	s := &x.history
 	return s.status == 200 && (!x.streamed() || s.complete) && x.done && !x.disconnected && s.endedAt < by.history.arrivedAt &&
@@ -68,7 +70,7 @@ func (x *exchange) acknowledged(by *exchange) bool {
 }
 
 // checkConflict checks I11 for a 409. The previous exchange must not be acknowledged, unless its response is too long
-// to be replayed. An outcome is unknown only if a request with the key was lost or a clock jumped.
+// for a replay. An outcome may be unknown only if a request with the key was lost or a clock has jumped.
 func (x *exchange) checkConflict() {
 	before := x.history.idem.before
 	if before != nil && before.acknowledged(x) && before == x.w.dispatched[x.idemID()] && !before.history.idem.oversized {
@@ -84,8 +86,9 @@ func (x *exchange) checkConflict() {
 	x.justified(lost || x.key.jumped > 0, "no request with its idempotency key was lost")
 }
 
-// addRepeats repeats requests with idempotency keys up to 15 minutes later, when their reservations may have expired.
-// Some of the repeats ask to run again. addRepeats draws from its own seeds, so the rest of a plan does not change.
+// addRepeats repeats requests with idempotency keys up to 15 minutes later. By then, their reservations may have
+// expired. Some of the repeats ask to run again. addRepeats uses its own seeds, so the rest of a plan does not
+// change.
 func (g *generator) addRepeats() {
 	for _, it := range slices.Clone(g.p.Items) {
 		r := fork(it.Seed, 4711)
@@ -107,7 +110,7 @@ func (g *generator) addRepeats() {
 	}
 }
 
-// idempotencyDefects are bugs in the handling of idempotency keys.
+// idempotencyDefects are bugs that concern idempotency keys.
 var idempotencyDefects = []injected{
 	{"an expired idempotency key is forgotten", "idempotency", func() defect {
 		return defect{before: func(o *object, command []byte) bool {
@@ -143,7 +146,6 @@ var idempotencyDefects = []injected{
 	}},
 }
 
-// meterState decodes the meter's row.
 func meterState(o *object) (leases []keymeter.LeaseState, open []string, err error) {
 	row, ok := o.find("h")
 	if !ok {

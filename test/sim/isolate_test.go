@@ -2,8 +2,8 @@ package sim_test
 
 import "slices"
 
-// isolate is one gateway instance, with the memory that it keeps between exchanges, its clock, its view of KV, and
-// the exchanges that run in it.
+// isolate is one gateway instance. It has the memory that it keeps between exchanges, its clock, its view of KV, and
+// its exchanges.
 type isolate struct {
 	w       *world
 	number  int
@@ -11,12 +11,12 @@ type isolate struct {
 	pinned  map[string]pinnedRow
 	hot     map[string]hotRow
 	flights map[string]*flight
-	seen    map[string]kvSeen // KV values read here, until they are refreshed
+	seen    map[string]kvSeen // KV values that were read here; they stay until they are refreshed
 	offset  int64
 	rate    int64 // how much too fast the clock runs, in permille
 	jumped  bool
 	// wentBackAt is the time of the last jump back, or 0 if there was none. back has the entries that have not
-	// changed since.
+	// changed since that time.
 	wentBackAt uint64
 	back       map[string]bool
 	running    []*exchange
@@ -56,7 +56,7 @@ func (i *isolate) clock() uint64 {
 	return uint64(int64(i.w.now) + i.offset + past*i.rate/1000)
 }
 
-// clockOf returns the isolate's time, as its exchanges see it.
+// clockOf returns the isolate's time in the form in which its exchanges see it.
 func (w *world) clockOf(i *isolate) uint64 {
 	if w.defect.clock != nil {
 		return w.defect.clock(i, i.clock())
@@ -64,7 +64,7 @@ func (w *world) clockOf(i *isolate) uint64 {
 	return i.clock()
 }
 
-// real returns the real time that it takes for the isolate's clock to advance by ms.
+// real returns the real time in which the isolate's clock advances by ms.
 func (i *isolate) real(ms uint64) uint64 { return (ms*1000 + 999) / uint64(1000+i.rate) }
 
 // kill ends every exchange of the isolate and clears its memory. Calls in flight still arrive.
@@ -81,8 +81,8 @@ func (i *isolate) kill() {
 	i.shared, i.pinned, i.hot, i.flights, i.back = nil, map[string]pinnedRow{}, map[string]hotRow{}, map[string]*flight{}, map[string]bool{}
 }
 
-// maxPinned is the number of entries in an isolate's pinned memory. It is small, so that there is sometimes no room
-// for a key.
+// maxPinned is the maximum number of entries in an isolate's pinned memory. It is small, so that sometimes a key
+// finds no room.
 const maxPinned = 3
 
 type pinnedRow struct {
@@ -90,7 +90,8 @@ type pinnedRow struct {
 	untilMs uint64
 }
 
-// unpin returns an entry. It drops the entry if nobody has changed it for the time that its exchange asked for.
+// unpin returns an entry. If nobody has changed the entry for the time that its exchange asked for, it drops the
+// entry.
 func (i *isolate) unpin(key string) []byte {
 	row, ok := i.pinned[key]
 	if ok && row.untilMs <= i.clock() {
@@ -114,7 +115,7 @@ func (i *isolate) pin(key string, value []byte, keepMs uint64) {
 }
 
 func (i *isolate) dropExpired() {
-	for _, k := range i.w.keys { // in this order, so that runs are repeatable
+	for _, k := range i.w.keys { // the order is fixed, so that a run can be repeated exactly
 		i.unpin("lease/" + k.hash)
 	}
 }
@@ -136,7 +137,8 @@ func (i *isolate) recall(key string) ([]byte, bool) {
 	return row.value, ok
 }
 
-// readKV reads KV as this isolate sees it. A value, or its absence, may be up to 90 seconds old.
+// readKV reads KV in the way that this isolate sees it. A value may be up to 90 seconds old. The absence of a value
+// may be, too.
 func (i *isolate) readKV(key string) (value []byte, ok, down bool) {
 	w := i.w
 	if w.kv.downUntil > w.now {

@@ -51,14 +51,14 @@ func op(command []byte) uint64 {
 	return r.Uint()
 }
 
-// admitCommand is the part of an Admit that the world's accounts need.
+// admitCommand is the part of an Admit that the world's accounts use.
 type admitCommand struct {
 	id        string
 	version   uint64
 	mode      keymeter.Mode
 	model     string
 	amount    int64
-	least     int64 // the smallest reservation that the request accepts
+	least     int64 // the smallest reservation that is enough for the request
 	expiresMs uint64
 
 	violations []ledger.Violation
@@ -78,7 +78,7 @@ func readExtend(command []byte) (id string) {
 	return keymeter.Open(command).(*keymeter.Extend).RequestID
 }
 
-// settleCommand is the part of a Settle that the world's accounts need.
+// settleCommand is the part of a Settle that the world's accounts use.
 type settleCommand struct {
 	id      string
 	outcome keymeter.Outcome
@@ -110,7 +110,7 @@ func readSettle(command []byte) settleCommand {
 	return s
 }
 
-// detail is the Ledger's sum for one day, key and model.
+// detail is the Ledger's sum for one day, one key and one model.
 type detail struct {
 	keyID, model string
 	usage        ledger.Usage
@@ -136,7 +136,7 @@ func flushCommand(recall bool) []byte {
 	return f.Encode()
 }
 
-// readFlush returns a meter's number of open reservations and of usage batches.
+// readFlush returns a meter's number of open reservations and its number of usage batches.
 func readFlush(reply []byte) (open uint64, batches int, err error) {
 	f, err := keymeter.DecodeFlushReply(reply)
 	return f.Open, len(f.Absorbs), err
@@ -167,7 +167,7 @@ func readBudget(command []byte) (version uint64, pico int64) {
 	return r.Uint(), r.Int()
 }
 
-// noGrant is a Ledger's reply that the budget is used up and no slice can be recalled.
+// noGrant is the reply of a Ledger whose budget is used up if it can recall no slice.
 var noGrant = (&ledger.GrantReply{}).Encode()
 
 // unknownVerdict is a meter's reply for an unknown key.
@@ -186,7 +186,7 @@ func settledAgain(command []byte) [][]byte {
 	return [][]byte{admit.Encode(), settle.Encode()}
 }
 
-// readPutReply returns how long a change must not be acknowledged.
+// readPutReply returns for how long a change must not be acknowledged.
 func readPutReply(reply []byte) (waitMs uint64) {
 	r, err := keymeter.DecodePutReply(reply)
 	if err != nil {

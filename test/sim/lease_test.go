@@ -7,16 +7,16 @@ import (
 	"github.com/postern-ai/postern/core/keymeter"
 )
 
-// lent is the world's record of a lease: the amounts that the meter has lent, and their state at the meter and in the
-// isolate.
+// lent is the world's record of a lease. It has the amounts that the meter has lent, and their state at the meter and
+// in the isolate.
 type lent struct {
 	id             uint64
 	key            *key
 	isolate        *isolate // the isolate that uses it; nil: none yet
-	version        uint64   // of the key's record when the lease began
+	version        uint64   // version of the key's record when the lease began
 	startMs, endMs uint64   // on the meter's clock
 	day            uint64
-	forwards       int // forward jumps of the objects' clocks before the lease began
+	forwards       int // number of forward jumps of the objects' clocks before the lease began
 	period         *period
 
 	// at the meter
@@ -25,13 +25,13 @@ type lent struct {
 	slots              uint64
 	seq                uint64
 	ended, closed      bool
-	booked, late       bool // late: it was booked and is being reported
+	booked, late       bool // late: it was booked and is now being reported
 
 	// in the isolate
 	taken  uint64
 	used   int64 // reserved or spent by its requests
-	excess int64 // the excess of requests that cost more than their reservations
-	blind  bool  // the isolate cannot have seen that its clock jumped back
+	excess int64 // excess of requests that cost more than their reservations
+	blind  bool  // the isolate cannot have seen that its clock has jumped back
 	lost   bool  // the isolate has died
 	unkept bool  // the platform has ended the exchange that kept it
 }
@@ -44,13 +44,13 @@ func (l *lent) lives() bool { return !l.closed && !l.booked && !l.late }
 
 func (l *lent) unused() uint64 { return l.requests - min(l.requests, l.reported) }
 
-// trusted reports whether the clocks guarantee that the isolate uses the lease only as long as the meter expects.
+// trusted reports whether the clocks ensure that the isolate uses the lease no longer than the meter expects.
 func (l *lent) trusted() bool { return !l.blind && l.forwards == l.key.forwards }
 
 // tick counts the admissions at one time on the meter's clock.
 type tick struct{ ms, count uint64 }
 
-// grant records the lease in a meter's reply, and checks I1 and I3.
+// grant records the lease in a meter's reply. It also checks I1 and I3.
 func (k *key) grant(clockMs uint64, reply *keymeter.Lease) {
 	w := k.w
 	if reply.ID == 0 {
@@ -60,7 +60,7 @@ func (k *key) grant(clockMs uint64, reply *keymeter.Lease) {
 	if l != nil && !l.lives() && reply.DurationMs == 0 {
 		return
 	}
-	if l == nil || l.closed || l.booked && k.forwards > l.forwards { // booked too early, and lent again
+	if l == nil || l.closed || l.booked && k.forwards > l.forwards { // it was booked too early and is lent again
 		if reply.DurationMs == 0 {
 			return
 		}
@@ -89,15 +89,15 @@ func (k *key) grant(clockMs uint64, reply *keymeter.Lease) {
 	}
 }
 
-// checkTerms checks that a meter lends at most a tenth of each window and a quarter of the concurrent requests, and
-// never under a plan or a limit that forbids it.
+// checkTerms checks what a meter lends: at most a tenth of each window and a quarter of the concurrent requests. If a
+// plan or a limit forbids leases, it must lend nothing.
 func (k *key) checkTerms(clockMs uint64, reply *keymeter.Lease) {
 	plan, limits := worldConfig.Plan(k.state().record.Plan), k.limits()
 	unused, slots := uint64(0), uint64(0)
 	for _, l := range k.lends {
 		if l.lives() {
 			slots += l.slots
-			// The lease is new, or has not ended (not even before the clock went back).
+			// The lease is new, or it has not ended. It had not ended before the clock went back, either.
 			if l.endMs == 0 || !l.ended && l.endMs > clockMs {
 				unused += l.unused()
 			}
@@ -109,7 +109,7 @@ func (k *key) checkTerms(clockMs uint64, reply *keymeter.Lease) {
 	}
 }
 
-// lentRequests returns the number of admissions that count in the windows because they are lent.
+// lentRequests returns the number of admissions that count in the windows because a lease has them.
 func (k *key) lentRequests() (n uint64) {
 	for _, l := range k.lends {
 		if l.lives() && !l.ended {
@@ -129,8 +129,8 @@ func (k *key) lentSlots() (n uint64) {
 	return n
 }
 
-// checkLeases compares the meter's leases with the world's after a command, and records which have ended or were
-// booked.
+// checkLeases compares the meter's leases with the world's after a command. It records which leases have ended or
+// were booked.
 func (k *key) checkLeases(o *object, clockMs uint64, alarm bool) {
 	w := k.w
 	if len(k.lends) == 0 {
@@ -169,7 +169,7 @@ func (k *key) checkLeases(o *object, clockMs uint64, alarm bool) {
 	}
 }
 
-// end counts the lease's unreported admissions as if all of them had been used when the lease ended.
+// end counts the lease's unreported admissions as if all of them had been used at the lease's end.
 func (l *lent) end(clockMs uint64) {
 	if !l.ended {
 		l.ended = true
@@ -190,7 +190,7 @@ func (l *lent) release(amount int64) {
 	l.period.reserved -= amount
 }
 
-// book charges the maximum that a lost lease may have used.
+// book charges the most that a lost lease may have used.
 func (k *key) book(l *lent) {
 	w := k.w
 	w.logf("%s: lease %x is booked: %d requests, %d", k.id, l.id, l.unused(), l.held)
@@ -213,12 +213,12 @@ func (k *key) book(l *lent) {
 	k.checkBudget(l.period, "a lost lease")
 }
 
-// faulty reports whether a fault may have kept the isolate from reporting or closing the lease.
+// faulty reports whether the isolate may have been unable to report or close the lease because of a fault.
 func (l *lent) faulty() bool {
 	return l.key.w.plan.Faults.any() || l.unkept || l.key.jumped > 0 || l.isolate != nil && l.isolate.jumped || l.isolate == nil && l.key.w.killed
 }
 
-// report records the first report of requests and settlements, in the way the meter applies it.
+// report records the first report of requests and settlements. It applies the report in the way that the meter does.
 func (k *key) report(clockMs uint64, r *keymeter.Report, reply *keymeter.ReportReply) {
 	w := k.w
 	for _, encoded := range r.Settles {
@@ -264,7 +264,7 @@ func (k *key) report(clockMs uint64, r *keymeter.Report, reply *keymeter.ReportR
 	k.project.changed()
 }
 
-// register records a request that a report mentions. The meter now has its reservation or its settlement.
+// register records a request that a report names. The meter now has the request's reservation or settlement.
 func (k *key) register(clockMs uint64, l *lent, r *keymeter.Report, q *keymeter.Leased) {
 	w, x := k.w, k.w.byID[q.RequestID]
 	v := x.history.resv
@@ -315,7 +315,7 @@ func (k *key) unreportedRequests() (n uint64) {
 	return n
 }
 
-// checkReturned checks that no lease is left at the end, and that nothing that was lent stays reserved.
+// checkReturned checks the end of a run: no lease may be left, and nothing that was lent may stay reserved.
 func (w *world) checkReturned() {
 	for _, k := range w.keys {
 		for _, l := range k.lends {
@@ -333,7 +333,7 @@ func (w *world) checkReturned() {
 	}
 }
 
-// lentCounts returns the admissions in the meter's windows, including lent ones.
+// lentCounts returns the admissions in the meter's windows. It includes admissions that leases have.
 func (k *key) lentCounts() (second, day uint64) {
 	second = k.lentRequests()
 	clockMs := uint64(int64(k.w.now) + k.w.objectOffset)
@@ -345,7 +345,7 @@ func (k *key) lentCounts() (second, day uint64) {
 	return second, k.dayLent
 }
 
-// prompt reports whether nothing delays a report, so that lent budget returns as soon as waiting requests expect.
+// prompt reports whether nothing delays a report. Lent budget then returns as soon as waiting requests expect.
 func (w *world) prompt() bool {
 	return !w.plan.Faults.any() && w.plan.Delay != "long" && !w.killed && !w.jumped
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/postern-ai/postern/core/lease"
 )
 
-// pinChanged records a change that an exchange's step made to the pinned entry of its key: its admission by the
-// lease, a larger reservation, or its settlement.
+// pinChanged records a change that a step of an exchange has made to the pinned entry of its key. The change is an
+// admission by the lease, a larger reservation, or a settlement.
 func (x *exchange) pinChanged(entry []byte) {
 	if len(entry) == 0 {
 		return
@@ -39,7 +39,7 @@ func (x *exchange) pinChanged(entry []byte) {
 	r.lease.check(x)
 }
 
-// lend records an admission by a lease and checks I1, I3 and I4.
+// lend records an admission by a lease. It also checks I1, I3 and I4.
 func (x *exchange) lend(v *lease.View, q *keymeter.Leased) *reservation {
 	w, k := x.w, x.key
 	l := k.leases[v.ID]
@@ -63,7 +63,7 @@ func (x *exchange) lend(v *lease.View, q *keymeter.Leased) *reservation {
 	return r
 }
 
-// check checks that a lease is not exceeded.
+// check checks that the requests of a lease do not exceed it.
 func (l *lent) check(x *exchange) {
 	if l.taken > l.requests {
 		x.w.fail("I1 lease", "%s: %d requests are admitted by lease %x of %d", x.id, l.taken, l.id, l.requests)
@@ -73,8 +73,8 @@ func (l *lent) check(x *exchange) {
 	}
 }
 
-// checkLeased checks an admission by a lease against the key's status and limits. One of the key's states since the
-// lease began must allow it. States that an acknowledged change has replaced do not count.
+// checkLeased checks an admission by a lease against the key's status and limits. At least one of the key's states
+// since the start of the lease must allow it. A state does not count if an acknowledged change has replaced it.
 func (k *key) checkLeased(x *exchange, l *lent) {
 	w := k.w
 	clockMs := uint64(int64(w.now) + w.objectOffset)
@@ -104,14 +104,14 @@ func (k *key) checkLeased(x *exchange, l *lent) {
 	}
 }
 
-// statesSinceVersion returns the states since the one with the given version.
+// statesSinceVersion returns the states from the one with the given version on.
 func (k *key) statesSinceVersion(version uint64) []keyState {
 	at := slices.IndexFunc(k.states, func(st keyState) bool { return st.record.Version >= version })
 	return k.states[at:]
 }
 
-// running returns the number of requests in progress. It leaves out requests of a lease that a jump of the meter's
-// clock ended too early.
+// running returns the number of requests in progress. It leaves out a lease's requests if a jump of the meter's clock
+// ended the lease too early.
 func (k *key) running() (n uint64) {
 	for _, v := range k.open {
 		if !v.left {
@@ -119,7 +119,7 @@ func (k *key) running() (n uint64) {
 		}
 	}
 	for _, v := range k.leased {
-		gone := v.x.dead || v.x.done && v.lease.booked // lost with its lease, for example because a clock jump removed it from memory
+		gone := v.x.dead || v.x.done && v.lease.booked // lost with its lease, for example because the lease was removed from memory after a clock jump
 		if !v.reported && !v.left && !gone && v.lease.forwards == k.forwards {
 			n++
 		}
@@ -173,7 +173,7 @@ func (r *reservation) needed() int64 {
 	return r.amount
 }
 
-// forget records that an isolate has lost the entry of a key. The entry's requests and settlements will not be
+// forget records that an isolate has lost the entry of a key. The requests and settlements in the entry will not be
 // reported.
 func (w *world) forget(entry []byte) {
 	v := lease.Look(entry)
@@ -190,13 +190,14 @@ func (w *world) forget(entry []byte) {
 	}
 }
 
-// The actions of a keeper: its sleep and its report.
+// The actions of a keeper: one for its sleep and one for its report.
 const (
 	keeperSleep  = 6000
 	keeperReport = 6001
 )
 
-// leaveUnkept records that the platform ends an exchange, which may be the keeper of a lease.
+// leaveUnkept records that the platform ends an exchange. If the exchange is the keeper of a lease, nobody keeps that
+// lease.
 func (x *exchange) leaveUnkept() {
 	row, ok := x.isolate.pinned[x.pinned]
 	if !ok || x.open[keeperSleep] == nil && x.open[keeperReport] == nil {
@@ -207,8 +208,8 @@ func (x *exchange) leaveUnkept() {
 	}
 }
 
-// jumpBack records that the isolate's clock has gone back. A lease survives this if the next change to its entry
-// cannot detect it.
+// jumpBack records that the isolate's clock has gone back. If the next change to a lease's entry cannot detect this,
+// the lease survives.
 func (i *isolate) jumpBack() {
 	i.wentBackAt = i.w.now
 	for name := range i.pinned {
@@ -216,7 +217,7 @@ func (i *isolate) jumpBack() {
 	}
 }
 
-// lookBack runs at the first change to an entry after a jump back. It records whether that change cannot have
+// lookBack runs at the first change to an entry after a jump back. It records whether that change could not have
 // detected the jump.
 func (i *isolate) lookBack(name string, before []byte) {
 	if !i.back[name] {

@@ -35,14 +35,14 @@ func changedReport(change func(r *keymeter.Report)) func(*exchange, *abi.Action)
 	}
 }
 
-// rareDefects are the defects that the first worlds do not detect, with the number of these worlds.
+// rareDefects are the defects that the first worlds do not detect. Each has the number of these worlds.
 var rareDefects = map[string]uint64{
 	"a lost lease returns instead of being booked":            130,
 	"a report says that its requests are older than they are": 5290,
 	"a lease outlives a jump back of its isolate's clock":     1130,
 }
 
-// leaseDefects are bugs in the handling of leases.
+// leaseDefects are bugs that concern leases.
 var leaseDefects = []injected{
 	{"a change is acknowledged while a lease contradicts it", "I4", func() defect {
 		return defect{after: func(o *object, command, reply []byte) []byte {

@@ -9,8 +9,8 @@ import (
 // lendingPlans are the plans of the catalog that lend.
 var lendingPlans = [...]string{"lending", "rated", "daily", "slots"}
 
-// lend gives half of the worlds plans that lend, and keys that are busy enough to get leases. It draws from its own
-// random numbers, so the rest of a seed's plan does not depend on it.
+// lend gives half of the worlds plans that lend, and keys that are busy enough for leases. It has its own random
+// numbers, so the rest of a seed's plan does not depend on it.
 func (g *generator) lend() {
 	own := *g
 	own.rng = fork(g.p.Seed, 15)
@@ -39,7 +39,8 @@ func (g *generator) lend() {
 	}
 }
 
-// hot adds requests of one key in such quick succession that its meter lends, and events that may affect its leases.
+// hot adds requests of one key that follow each other so quickly that its meter lends. It also adds events that may
+// affect the key's leases.
 func (g *generator) hot() {
 	start, key := uint64(0), g.lendingKey()
 	for range g.between(1, 3) {
@@ -86,7 +87,7 @@ func (g *generator) mishaps(span uint64) {
 	}
 }
 
-// lendingKey returns a key of a project whose plan lends or, if there is none, any key.
+// lendingKey returns a key of a project whose plan lends. If there is none, it returns any key.
 func (g *generator) lendingKey() int {
 	for range 8 {
 		n := int(g.below(uint64(len(g.p.Keys))))
@@ -101,7 +102,8 @@ func (g *generator) lendingKey() int {
 	return 0
 }
 
-// busy creates a request that is repeated. Most of these requests are small enough that a budget covers many of them.
+// busy creates a request that is repeated. Most of these requests are so small that a budget is enough for many of
+// them.
 func (g *generator) busy(key int) item {
 	it := g.request()
 	it.Key, it.Bad = key, ""
@@ -121,7 +123,7 @@ func (g *generator) busy(key int) item {
 	for i := range it.Behaviors {
 		b := &it.Behaviors[i]
 		b.Ms = pick(g.rng, uint64(0), 30, 300, 900, 3000, 9000)
-		if it.Stream && g.one(2) { // its reservation is extended
+		if it.Stream && g.one(2) { // its reservation will be extended
 			b.Out, b.Text, b.Chunks, b.Gap = 100_000, pick(g.rng, uint64(900), 3000, 6000), g.between(2, 12), pick(g.rng, uint64(50), 300, 900)
 			it.Max = 0
 		}

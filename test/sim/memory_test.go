@@ -7,9 +7,9 @@ import (
 	"strconv"
 )
 
-// maxRemembered is the number of names that a meter remembers in addition to its open reservations, to recognize
-// repeats. A name is the ID of a request that reserves nothing or whose reservation has ended, or says that a lease
-// was closed.
+// maxRemembered is the number of names that a meter remembers to recognize repeats, in addition to its open
+// reservations. A name is one of three things: the ID of a request that reserves nothing, the ID of a request whose
+// reservation has ended, or a mark that a lease was closed.
 const maxRemembered = 32
 
 func (k *key) remember(name string) {

@@ -20,7 +20,7 @@ type object struct {
 	w          *world
 	rows       []abi.Row // by key
 	alarmMs    uint64    // by its own clock; 0: none
-	alarmRound uint64    // increases when the alarm is set; alarms scheduled in earlier rounds do not fire
+	alarmRound uint64    // increases when the alarm is set; an alarm of an earlier round does not fire
 	offset     int64
 	random     *rng
 	delivering bool
@@ -79,7 +79,7 @@ func (o *object) Read(g abi.Range) ([]abi.Row, error) {
 	return o.rows[at:end:end], nil
 }
 
-// Commit applies a command's writes, and sets the alarm to an earlier time if necessary. It never fails.
+// Commit applies a command's writes. If the command asks for an earlier alarm, it sets the alarm. It never fails.
 func (o *object) Commit(puts []abi.Row, deletes []string, alarmMs uint64) error {
 	for _, row := range puts {
 		o.put(row)
@@ -110,7 +110,7 @@ func (o *object) call(command []byte) (reply []byte, ok bool) {
 	return reply, true
 }
 
-// run runs a command: reads, apply, commit. Deliveries are sent afterwards.
+// run runs a command: it reads, applies and commits. Then it sends the deliveries.
 func (o *object) run(command []byte) (reply []byte, ok bool) {
 	w := o.w
 	out, err := reducer.Run(o, abi.ObjectInput{NowMs: o.clock(), Class: o.class, Name: o.name, Command: command})
@@ -128,7 +128,7 @@ func (o *object) run(command []byte) (reply []byte, ok bool) {
 }
 
 // post sends a webhook, which may fail, and reports its status to the object. If that report is lost, the object's
-// alarm handles the post.
+// alarm takes care of the post.
 func (o *object) post(p *abi.Post) {
 	w := o.w
 	status := pick(o.random, uint64(204), 204, 200, 500, 0)
@@ -154,7 +154,7 @@ func (o *object) setAlarm(at uint64) {
 	o.reset()
 }
 
-// reset reschedules the alarm according to the object's current clock.
+// reset schedules the alarm again, by the object's current clock.
 func (o *object) reset() {
 	o.alarmRound++
 	if o.alarmMs == 0 {
@@ -184,8 +184,8 @@ func (o *object) ring() {
 	}
 }
 
-// deliver sends the outbox, oldest first, one at a time. At the first failure it stops and leaves the rest to the
-// alarm.
+// deliver sends the outbox, oldest first, one at a time. At the first failure, it stops, and the alarm sends the
+// rest.
 func (o *object) deliver() {
 	if o.delivering {
 		return
@@ -230,7 +230,7 @@ func (o *object) deliverNext() {
 	})
 }
 
-// accept processes a delivery at its receiver and reports success.
+// accept processes a delivery at its receiver. It reports success.
 func (w *world) accept(d *abi.Delivery, r *rng) bool {
 	if d.Class != abi.ClassKV {
 		_, ok := w.object(d.Class, d.Name).call(d.Data)

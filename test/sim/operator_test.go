@@ -9,8 +9,9 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// operation is one change by an operator, in the steps of the control plane: read, commit (retried on a conflict),
-// update the ledger, update the meters, acknowledge. If it fails between steps, the Directory's outbox completes it.
+// operation is one change by an operator. It has the control plane's steps: read, commit (repeated after a conflict),
+// update the ledger, update the meters, acknowledge. If it fails between two steps, the Directory's outbox completes
+// it.
 type operation struct {
 	w          *world
 	it         *item
@@ -24,8 +25,8 @@ type operation struct {
 	deliveries []abi.Delivery
 	republish  bool
 	version    uint64            // of the key's record
-	versions   map[string]uint64 // delivered to meters, by key hash
-	waitUntil  uint64            // the time at which the last lease that contradicts the change has ended
+	versions   map[string]uint64 // delivered to meters; the keys of the map are key hashes
+	waitUntil  uint64            // when the last lease that contradicts the change has ended
 
 	committing bool // the next call is the commit
 }
@@ -56,7 +57,7 @@ func (op *operation) name() string {
 	return op.p.id
 }
 
-// call sends a command of the control plane. With call faults, some calls fail and end the operation.
+// call sends a command of the control plane. With call faults, some calls fail, which ends the operation.
 func (op *operation) call(class abi.Class, name string, command []byte, then func([]byte)) {
 	w := op.w
 	draw := uint64(99)
@@ -82,7 +83,6 @@ func (op *operation) call(class abi.Class, name string, command []byte, then fun
 
 const maxCommits = 5
 
-// read reads the project and the key.
 func (op *operation) read() {
 	if op.attempts++; op.attempts > maxCommits {
 		return
@@ -143,7 +143,7 @@ func (op *operation) changeKey(k directory.Key) {
 	op.commit()
 }
 
-// rotate replaces a key with a new one. It returns false if the key was already replaced.
+// rotate replaces a key with a new one. If the key was already replaced, it returns false.
 func (op *operation) rotate(k *directory.Key) bool {
 	if k.ReplacedBy != "" {
 		return false
@@ -205,7 +205,7 @@ func (op *operation) changeProject() {
 	op.commit()
 }
 
-// settlePolicy assigns a version to a changed policy. An empty policy becomes the zero value.
+// settlePolicy gives a changed policy a version. An empty policy becomes the zero value.
 func (op *operation) settlePolicy() {
 	p := &op.project
 	p.Policy.Version = p.Revision + 1
@@ -237,7 +237,7 @@ func (op *operation) commit() {
 	})
 }
 
-// committed records a policy that the Directory has committed, even if its reply is lost.
+// committed records a policy that the Directory has committed, even if the Directory's reply is lost.
 func (op *operation) committed(reply []byte) {
 	op.committing = false
 	if conflict, _ := directory.DecodeConflict(reply); conflict == "" && op.project.Policy.Version != op.before.Policy.Version {
@@ -249,7 +249,7 @@ func (op *operation) committed(reply []byte) {
 	}
 }
 
-// carryOut performs the deliveries of one class in sequence, then calls then.
+// carryOut makes the deliveries of one class one after another. Then it calls then.
 func (op *operation) carryOut(all []abi.Delivery, class abi.Class, then func()) {
 	at := slices.IndexFunc(all, func(d abi.Delivery) bool { return d.Class == class })
 	if at < 0 {
@@ -265,8 +265,8 @@ func (op *operation) carryOut(all []abi.Delivery, class abi.Class, then func()) 
 	})
 }
 
-// delivered records the version that a meter has, and how long the change cannot be acknowledged. The control plane's
-// clock may run fast.
+// delivered records the version that a meter has. It also records for how long the change cannot be acknowledged. The
+// control plane's clock may be fast.
 func (op *operation) delivered(d *abi.Delivery, reply []byte) {
 	_, record := readPut(d.Data)
 	if op.versions == nil {
@@ -280,8 +280,8 @@ func (op *operation) delivered(d *abi.Delivery, reply []byte) {
 	op.waitUntil = max(op.waitUntil, op.w.now+wait)
 }
 
-// settings returns the delivery that gives the ledger a policy before any meter receives it. The policy may come from
-// a concurrent change.
+// settings returns the delivery that gives the ledger a policy before any meter receives that policy. The policy may
+// come from another change at the same time.
 func (op *operation) settings(p *directory.Project) []abi.Delivery {
 	if p.Policy.Version == 0 {
 		return nil
@@ -311,7 +311,7 @@ func (op *operation) updateKeys() {
 			op.call(abi.ClassDirectory, directory.Name, again.Encode(), func(reply []byte) {
 				docs, _ := directory.DecodeDocuments(reply)
 				if q, _ := directory.DecodeProject(docs[0]); q.Version != p.Version {
-					op.updateKeys() // a concurrent change made the listed keys stale
+					op.updateKeys() // because of another change at the same time, the list of keys is out of date
 					return
 				}
 				updates := op.settings(&p)
@@ -321,7 +321,7 @@ func (op *operation) updateKeys() {
 	})
 }
 
-// acknowledge reports success to the operator. By then, the key's meter must have the change (I4).
+// acknowledge reports success to the operator. The key's meter must have the change by then (I4).
 func (op *operation) acknowledge() {
 	if wait := op.waitUntil - min(op.waitUntil, op.w.now); wait > 0 {
 		op.w.after(wait, op.acknowledge)

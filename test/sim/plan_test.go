@@ -9,13 +9,13 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// plan is the input of a run. Everything that shrinking can remove is a list element. Delays are drawn from the seeds
-// of the items, so removing one item does not change the others.
+// plan is the input of a run. Everything that shrinking can remove is an element of a list. Delays come from the
+// seeds of the items. If an item is removed, the others therefore do not change.
 type plan struct {
 	Seed     uint64        `json:"seed"`
 	Start    uint64        `json:"start"` // Unix milliseconds
 	Faults   faults        `json:"faults,omitzero"`
-	Delay    string        `json:"delay,omitempty"` // latency of calls: "" (none), short or long
+	Delay    string        `json:"delay,omitempty"` // latency of calls: short or long; "": no latency
 	Isolates int           `json:"isolates"`
 	Drift    bool          `json:"drift,omitempty"` // clocks drift apart
 	Cut      bool          `json:"cut,omitempty"`   // isolates cut off work 30 seconds after the response
@@ -24,15 +24,15 @@ type plan struct {
 	Items    []item        `json:"items"`
 }
 
-// faults selects the fault classes. The rules are strictest for a plan without faults.
+// faults selects the fault classes. If a plan has no faults, the rules are strictest.
 type faults struct {
 	Calls    bool `json:"calls,omitempty"`    // calls to objects and their replies are lost or duplicated
-	Late     bool `json:"late,omitempty"`     // a duplicate call may run after its exchange has ended
+	Late     bool `json:"late,omitempty"`     // a duplicate of a call may run after the end of its exchange
 	Overload bool `json:"overload,omitempty"` // objects report overload
 	Outbox   bool `json:"outbox,omitempty"`   // deliveries fail or their confirmations are lost
 	Alarms   bool `json:"alarms,omitempty"`   // alarms fire late
 	Stale    bool `json:"stale,omitempty"`    // KV values are up to 90 seconds old
-	Slow     bool `json:"slow,omitempty"`     // calls of a stream for more budget are slow
+	Slow     bool `json:"slow,omitempty"`     // when a stream asks for more budget, the call is slow
 	Evict    bool `json:"evict,omitempty"`    // isolates evict values from memory
 }
 
@@ -86,11 +86,11 @@ type item struct {
 	N         uint64     `json:"n,omitempty"`      // number of choices
 	Think     uint64     `json:"think,omitempty"`  // reasoning tokens
 	Idem      string     `json:"idem,omitempty"`
-	Rerun     bool       `json:"rerun,omitempty"` // it may run again if its outcome is unknown
+	Rerun     bool       `json:"rerun,omitempty"` // if its outcome is unknown, it may run again
 	Cache     string     `json:"cache,omitempty"` // Cache-Control
 	Bad       string     `json:"bad,omitempty"`   // the request's defect: body, key, type or malformed
 	Leave     uint64     `json:"leave,omitempty"` // ms until the client disconnects
-	Quiet     bool       `json:"quiet,omitempty"` // the host notices the disconnect only on a write
+	Quiet     bool       `json:"quiet,omitempty"` // the host notices the disconnect only when it writes
 	Behaviors []behavior `json:"answers,omitempty"`
 
 	// others
@@ -100,15 +100,15 @@ type item struct {
 	Names  []string `json:"names,omitempty"`  // policy
 }
 
-// behavior is a provider's behavior for one attempt. The last one in a list repeats.
+// behavior is a provider's behavior in one attempt. The last one in a list is repeated.
 type behavior struct {
 	Status uint64 `json:"status,omitempty"` // 0: 200
 	Ms     uint64 `json:"ms,omitempty"`     // ms until the head
 	Out    uint64 `json:"out,omitempty"`    // tokens that the model writes if there is no limit
 	Text   uint64 `json:"text,omitempty"`   // visible words; the rest is reasoning
 	In     uint64 `json:"in,omitempty"`     // the prompt's real tokens, in percent of the estimate; 0: 100
-	Cached uint64 `json:"cached,omitempty"` // the part of the prompt that is read from the provider's cache, in percent
-	Write  uint64 `json:"write,omitempty"`  // the part that is written to it, in percent
+	Cached uint64 `json:"cached,omitempty"` // part of the prompt that is read from the provider's cache, in percent
+	Write  uint64 `json:"write,omitempty"`  // part of the prompt that is written to the provider's cache, in percent
 	Over   bool   `json:"over,omitempty"`   // ignores the requested limit
 	Lie    string `json:"lie,omitempty"`    // usage: none, negative, absurd, fraction, text
 	Fault  string `json:"fault,omitempty"`  // connect, head, byte, total, idle, cut, type, truncated, error
@@ -118,7 +118,7 @@ type behavior struct {
 	Gap    uint64 `json:"gap,omitempty"` // ms between chunks
 	Length bool   `json:"length,omitempty"`
 	JSON   bool   `json:"json,omitempty"` // the text is JSON
-	Cut    uint64 `json:"cut,omitempty"`  // chunk size in bytes, regardless of event boundaries
+	Cut    uint64 `json:"cut,omitempty"`  // chunk size in bytes; chunks need not end where events end
 }
 
 // text returns the plan as text: a line for the world, then a line for each project, key and item.

@@ -19,7 +19,7 @@ type project struct {
 	number        int
 	id            string
 	budgetVersion uint64 // version of the Ledger's budget
-	budget        int64  // the Ledger's budget, in picodollars
+	budget        int64  // budget in the Ledger, in picodollars
 	maxBudget     int64  // the largest budget so far
 	cycle         calendar.Cycle
 	periods       map[uint64]*period // by first day
@@ -27,7 +27,7 @@ type project struct {
 	free          []level            // history of budget - spent - reserved
 	policies      []doc.Policy
 	jumped        bool
-	alerted       bool // the webhook at 100% of the budget was sent
+	alerted       bool // the webhook for 100% of the budget was sent
 }
 
 // period is one budget period.
@@ -56,8 +56,8 @@ func (p *project) changed() {
 	p.free = append(p.free, level{p.w.now, free, p.budget - t.spent - t.reserved})
 }
 
-// level is the free balance from a time on. free includes the amounts that leases have reserved but do not need, if
-// they return in time. unlent does not.
+// level is the free balance from a time on. free includes amounts that leases have reserved but do not need, if these
+// amounts return in time. unlent does not include them.
 type level struct {
 	at     uint64
 	free   int64
@@ -76,7 +76,7 @@ type key struct {
 	admitted  []admission
 	open      map[string]*reservation
 	all       map[string]*reservation
-	lost      []*reservation // expired reservations whose requests were admitted again
+	lost      []*reservation // expired reservations of requests that were admitted again
 	usedUp    []tokens       // settled tokens
 	jumped    int
 	hits      uint64 // admitted cache hits
@@ -84,7 +84,7 @@ type key struct {
 	successor *key
 
 	remembered   int            // number of names that the meter has remembered (see remember)
-	rememberedAt map[string]int // by name: its number when it was last remembered, starting at 1
+	rememberedAt map[string]int // for each name, the number that it got when it was last remembered; numbers start at 1
 	reserved     int            // number of reservations that the meter has made
 
 	violations violationCounts
@@ -92,10 +92,10 @@ type key struct {
 	leases   map[uint64]*lent
 	lends    []*lent // oldest first
 	leased   map[string]*reservation
-	ticks    []tick // admissions as the meter counts them: a reported one at the time given by its age, an unreported one at the lease's end
-	dayLent  uint64 // admissions of the day, including lent ones
+	ticks    []tick // admissions in the way the meter counts them: a reported one at the time that follows from its age, an unreported one at the end of its lease
+	dayLent  uint64 // admissions of the day; includes admissions that leases have
 	forwards int    // forward jumps of its meter's clock
-	acked    uint64 // largest version whose change was acknowledged
+	acked    uint64 // largest version whose change has been acknowledged
 }
 
 // keyState is a state of the key at its meter, and the time of the change.
@@ -120,15 +120,15 @@ type reservation struct {
 	first     int64 // amount when it was admitted
 	model     string
 	expiresMs uint64
-	number    int // in the order of the meter's reservations
+	number    int // position in the order of the meter's reservations
 	expired   bool
 	settled   bool
 	outcome   settleCommand
 	period    *period
 
-	lease    *lent // the lease that admitted the request; nil: the meter did
-	reported bool  // the meter knows a request of a lease
-	left     bool  // its settlement is in the entry, or was
+	lease    *lent // the lease that admitted the request; nil: the meter admitted it
+	reported bool  // the meter knows about a request of a lease
+	left     bool  // its settlement is, or was, in the entry
 	cost     int64 // of the settlement
 }
 
@@ -144,7 +144,7 @@ func (k *key) state() *keyState {
 	return &k.states[len(k.states)-1]
 }
 
-// statesSince returns the states in force at any time since at.
+// statesSince returns the states that were in force at some time since at.
 func (k *key) statesSince(at uint64) []keyState {
 	first := 0
 	for i := range k.states {

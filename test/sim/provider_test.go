@@ -13,7 +13,7 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// fetch is one request to a provider, with the provider's own figures, which Postern must book.
+// fetch is one request to a provider. It has the provider's own figures, which Postern must book.
 type fetch struct {
 	x        *exchange
 	number   int
@@ -25,7 +25,7 @@ type fetch struct {
 	asked    string // service tier that was sent
 	named    string // service tier that the response names; empty: none
 	cached   uint64 // tokens of the prompt that were read from the provider's cache
-	written  uint64 // tokens of the prompt that were written to it
+	written  uint64 // tokens of the prompt that were written to the provider's cache
 	in, out  uint64 // actual tokens of the prompt and of the completion
 	prompt   uint64 // estimated tokens of the prompt
 	text     string // the whole completion
@@ -43,7 +43,7 @@ type fetch struct {
 	tokens   span
 	flagged  bool
 	unbilled bool  // nothing may be booked
-	skew     int64 // an injected charge on top of the reported usage
+	skew     int64 // an injected charge in addition to the reported usage
 	pausing
 }
 
@@ -64,7 +64,7 @@ func (f *fetch) tierCost(tier string, in, out uint64) int64 {
 	return f.atTier(tier, costOf(f.model, in, out))
 }
 
-// billed returns the cost of the reported usage, without output that was not delivered.
+// billed returns the cost of the reported usage. It leaves out output that was not delivered.
 func (f *fetch) billed(tier string, out uint64) int64 {
 	p := &f.model.Prices
 	return f.atTier(tier, money.Cost(f.in-f.cached-f.written, p.Input)+money.Cost(f.cached, p.Cached)+money.Cost(f.written, p.Write)+money.Cost(out, p.Output))
@@ -80,7 +80,8 @@ func (f *fetch) atTier(tier string, cost int64) int64 {
 	return cost
 }
 
-// bounds returns the lowest and the highest cost at the requested tier and at the response's tier.
+// bounds returns the lowest and the highest of two costs: the cost at the requested tier and the cost at the
+// response's tier.
 func (f *fetch) bounds(low, high [2]uint64) span {
 	tier := f.billedTier()
 	return span{
@@ -88,7 +89,7 @@ func (f *fetch) bounds(low, high [2]uint64) span {
 	}
 }
 
-// billedTier returns the response's tier or, if it has none, the requested tier.
+// billedTier returns the response's tier. If the response has none, it returns the requested tier.
 func (f *fetch) billedTier() string {
 	if f.named == "" {
 		return f.asked
@@ -96,7 +97,8 @@ func (f *fetch) billedTier() string {
 	return f.named
 }
 
-// reportedBounds returns bounds that also hold if the prompt's tokens are booked as the provider reports them.
+// reportedBounds returns bounds that also hold if the prompt's tokens are booked in the way that the provider reports
+// them.
 func (f *fetch) reportedBounds(low, high [2]uint64) span {
 	s := f.bounds(low, high)
 	if f.cached+f.written > 0 && (f.input || f.reported) {
@@ -107,8 +109,8 @@ func (f *fetch) reportedBounds(low, high [2]uint64) span {
 	return s
 }
 
-// tierMember returns the JSON field with the tier that served the request: the requested one, the standard one
-// instead of `priority`, or none.
+// tierMember returns the JSON field with the tier that served the request. It is the requested tier, or the standard
+// tier instead of `priority`. Or there is no such field.
 func (f *fetch) tierMember() string {
 	if f.named == "" {
 		return ""
@@ -116,8 +118,8 @@ func (f *fetch) tierMember() string {
 	return fmt.Sprintf(`,"service_tier":%q`, f.named)
 }
 
-// modelOf finds the called model by name, and checks I7 and I8. The request must go to the model's provider, with
-// that provider's key.
+// modelOf finds the called model by its name, and checks I7 and I8. The request must go to the model's provider and
+// have that provider's key.
 func (x *exchange) modelOf(a *abi.Action, body gjson.Result) *config.Model {
 	name := body.Get("model").Str
 	for i := range worldConfig.Models {
@@ -264,7 +266,7 @@ func (f *fetch) begin(o *open, a *abi.Action) {
 			}
 		})
 	}
-	limit := func(ms uint64) uint64 { // the total timeout applies to every wait
+	limit := func(ms uint64) uint64 { // the total timeout applies to all waits
 		if a.TotalMs > 0 && (ms == 0 || ms > a.TotalMs) {
 			return a.TotalMs
 		}
@@ -275,7 +277,7 @@ func (f *fetch) begin(o *open, a *abi.Action) {
 		fault(limit(a.HeadMs), abi.FaultHead)
 		return
 	case d.Fault == "connect":
-		fault(d.Ms, abi.FaultConnect) // earlier than HeadMs, and therefore earlier than TotalMs
+		fault(d.Ms, abi.FaultConnect) // earlier than HeadMs and therefore than TotalMs
 		return
 	case d.Fault == "byte" && a.Stream == 0:
 		fault(limit(d.Ms+a.FirstByteMs), abi.FaultFirstByte)
@@ -305,7 +307,7 @@ func (f *fetch) begin(o *open, a *abi.Action) {
 	})
 }
 
-// onRealTime returns a fetch with its timeouts in real time, because the host's timers use the isolate's clock.
+// onRealTime returns a fetch with its timeouts in real time. The host's timers use the isolate's clock.
 func (x *exchange) onRealTime(a *abi.Action) *abi.Action {
 	b := *a
 	for _, ms := range [...]*uint64{&b.HeadMs, &b.FirstByteMs, &b.IdleMs, &b.TotalMs} {
@@ -350,12 +352,12 @@ func (f *fetch) response() abi.Event {
 	return e
 }
 
-// errorBody returns an error that repeats the provider key, as some providers do.
+// errorBody returns an error that contains the provider key. Some providers send such errors.
 func (f *fetch) errorBody() []byte {
 	return fmt.Appendf(nil, `{"error":{"message":"no: %s","type":"error"}}`, providerSecrets[f.model.Provider.Name])
 }
 
-// exact expects the reported usage to be booked.
+// exact expects that the reported usage is booked.
 func (f *fetch) exact() {
 	f.whole = true
 	tier := f.named
@@ -366,7 +368,7 @@ func (f *fetch) exact() {
 	f.cost, f.tokens = exactly(f.billed(tier, f.out)+f.skew), exactly(int64(f.in+f.out))
 }
 
-// estimate expects a flagged estimate to be booked, because the reported usage is missing or invalid.
+// estimate expects that a flagged estimate is booked: the reported usage is missing or invalid.
 func (f *fetch) estimate(out uint64) {
 	f.flagged = true
 	low, high := [2]uint64{f.prompt * 3 / 4, out * 3 / 4}, [2]uint64{f.prompt*5/4 + 8, out*5/4 + 8}
@@ -376,7 +378,7 @@ func (f *fetch) estimate(out uint64) {
 	if out == 0 {
 		high[1] = 8
 	}
-	// Valid figures of an otherwise invalid or early report may be booked.
+	// If a report is invalid or early, its valid figures may be booked.
 	if f.behavior.Lie != "" || f.reported {
 		low[0], high[0] = min(low[0], f.in), max(high[0], f.in)
 		high[1] = max(high[1], f.out)
@@ -394,7 +396,7 @@ func (f *fetch) faulted(code uint64) {
 	f.x.w.logf("%s: fault %d", f.x.id, code)
 	switch {
 	case f.x.history.complete && f.reported && f.behavior.Lie == "":
-		f.ended = true // all but the end mark's last bytes had arrived
+		f.ended = true // everything had arrived except the last bytes of the end mark
 		f.exact()
 	case code == abi.FaultConnect || code == abi.FaultUndelivered:
 		f.unbill()
@@ -403,7 +405,7 @@ func (f *fetch) faulted(code uint64) {
 	}
 }
 
-// cut sets the expected booking after the exchange aborts the fetch.
+// cut sets the expected booking after the exchange has aborted the fetch.
 func (f *fetch) cut() {
 	if f.over {
 		return
@@ -412,8 +414,8 @@ func (f *fetch) cut() {
 	f.estimateSeen()
 }
 
-// estimateUnreadable expects an estimate based on the size of the body, or on the output limit if that is less.
-// Embeddings have no output.
+// estimateUnreadable expects an estimate that is based on the size of the body. If the output limit is less, it is
+// based on that limit. Embeddings have no output.
 func (f *fetch) estimateUnreadable(size uint64) {
 	if f.model.APIs == config.APIEmbeddings {
 		size = 0
@@ -426,8 +428,8 @@ func (f *fetch) estimateUnreadable(size uint64) {
 	}
 }
 
-// estimateSeen expects the estimate for the data that the exchange has processed. If it withholds a chunk, it has
-// processed an unknown part of it.
+// estimateSeen expects the estimate for the data that the exchange has processed. If the exchange withholds a chunk,
+// it has processed a part of that chunk, and this part is unknown.
 func (f *fetch) estimateSeen() {
 	f.estimate(f.seen)
 	if f.withholds {

@@ -1,6 +1,6 @@
 package sim_test
 
-// rng is a splitmix64 generator. It is small, fast and the same on every platform.
+// rng is a splitmix64 generator. It is small and fast, and gives the same numbers on every platform.
 type rng struct{ s uint64 }
 
 func (r *rng) next() uint64 {
@@ -25,7 +25,7 @@ func (r *rng) between(low, high uint64) uint64 { return low + r.below(high-low+1
 // one returns true with probability 1/n.
 func (r *rng) one(n uint64) bool { return r.below(n) == 0 }
 
-// fork returns an independent generator for a numbered use.
+// fork returns a separate generator for a use that has a number.
 func fork(seed, use uint64) *rng {
 	r := &rng{seed ^ use*0xd1342543de82ef95}
 	r.next()

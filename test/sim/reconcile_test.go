@@ -20,7 +20,7 @@ type account struct {
 
 type accountID struct{ keyID, model string }
 
-// reconcile compares the Ledger's figures with the world's own once nothing is in flight.
+// reconcile compares the Ledger's figures with the world's own figures when nothing is in flight any more.
 func (w *world) reconcile() {
 	for _, x := range w.exchanges {
 		if !x.over {
@@ -55,7 +55,8 @@ func (w *world) reconcile() {
 	w.compareReports()
 }
 
-// compareAlert checks that the webhook at 100% of the budget was sent if the budget was used up and never changed.
+// compareAlert checks the webhook for 100% of the budget. If the budget was used up and never changed, it must have
+// been sent.
 func (w *world) compareAlert(p *project) {
 	changed := slices.ContainsFunc(w.plan.Items, func(it item) bool { return it.Do == "budget" })
 	if changed || p.jumped || !w.plan.Projects[p.number].Alerts || p.alerted {
@@ -192,7 +193,7 @@ func (w *world) compareCounts(p *project, ids []accountID, got map[accountID]*de
 	}
 }
 
-// compareKeys finds keys whose total is right but was booked to the wrong models.
+// compareKeys finds keys whose total is right although it was booked to the wrong models.
 func (w *world) compareKeys(ids []accountID, got map[accountID]*detail, want map[accountID]*account) {
 	for _, k := range w.keys {
 		sum, all, wrong := int64(0), span{}, accountID{}

@@ -2,8 +2,8 @@ package sim_test
 
 import "slices"
 
-// shrink removes everything from a plan that its failure does not need: items, repetitions, faults, responses and
-// words. The result still violates the same rule.
+// shrink removes everything from a plan that is not necessary for the failure: items, repetitions, faults, responses
+// and words. The result still violates the same rule.
 func shrink(p *plan, rule string, b func() defect) *plan {
 	s := &shrinker{best: clone(p), rule: rule, defect: b}
 	for again := true; again && s.runs < maxShrinks; {
@@ -44,7 +44,7 @@ func (s *shrinker) try(change func(*plan)) bool {
 	return true
 }
 
-// items removes items, trying the longest runs first.
+// items removes items. It tries the longest runs of items first.
 func (s *shrinker) items() (smaller bool) {
 	for n := len(s.best.Items) / 2; n >= 1; n /= 2 {
 		for at := 0; at+n <= len(s.best.Items); {

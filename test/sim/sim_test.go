@@ -23,7 +23,7 @@ var (
 	traceRaw = flag.Bool("raw", false, "with -trace: do not shrink a failing plan")
 )
 
-// ignored lists rules whose violation does not end a run, so that later violations become visible.
+// ignored lists rules. If one of them is violated, the run does not end, so that later violations can be seen.
 var ignored []string
 
 func init() {
@@ -95,7 +95,7 @@ func transcript(p *plan) string {
 	return verdict + p.text() + trace.String()
 }
 
-// TestTranscripts replays the committed plans, each of which once violated a rule.
+// TestTranscripts replays the committed plans. Each of them once violated a rule.
 func TestTranscripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil {

@@ -78,7 +78,7 @@ func (f *fetch) head(o *open, a *abi.Action, fault func(ms, code uint64)) {
 	w.after(gap, next)
 }
 
-// piece is one chunk with the information that it completes.
+// piece is one chunk. It has the information that this chunk completes.
 type piece struct {
 	data   string
 	tokens uint64 // estimated, of its text
@@ -88,7 +88,7 @@ type piece struct {
 	broken bool // an error that ends the stream
 }
 
-// delivered records that the exchange has received a chunk. Reported usage is booked exactly only once the end is
+// delivered records that the exchange has received a chunk. Reported usage is booked exactly only if the end is
 // delivered.
 func (f *fetch) delivered(p *piece) {
 	f.seen += p.tokens
@@ -152,7 +152,8 @@ func (f *fetch) pieces() []piece {
 	return all
 }
 
-// recut splits the stream into chunks of n bytes. A piece's information belongs to the chunk with its last byte.
+// recut splits the stream into chunks of n bytes. The information of a piece belongs to the chunk that has the last
+// byte of the piece.
 func recut(pieces []piece, n int) (all []piece) {
 	var next piece
 	for _, p := range pieces {

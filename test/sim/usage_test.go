@@ -28,12 +28,12 @@ func (f *fetch) usage(in, out string) string {
 	return fmt.Sprintf(`{"%s":%d,"prompt_tokens_details":{"cached_tokens":%d,"cache_write_tokens":%d},"%s":%d}`, in, f.in, f.cached, f.written, out, f.out)
 }
 
-// anthropicInput returns the prompt's tokens in disjoint parts.
+// anthropicInput returns the prompt's tokens in parts that do not overlap.
 func (f *fetch) anthropicInput() string {
 	return fmt.Sprintf(`"input_tokens":%d,"cache_read_input_tokens":%d,"cache_creation_input_tokens":%d`, f.in-f.cached-f.written, f.cached, f.written)
 }
 
-// usageMember returns the field "usage" with a leading comma, or "" if the provider omits it.
+// usageMember returns the field "usage" after a comma. If the provider omits the field, it returns "".
 func (f *fetch) usageMember(in, out string) string {
 	if f.behavior.Lie == "none" {
 		return ""

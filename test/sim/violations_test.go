@@ -40,7 +40,7 @@ func (x *exchange) governed() bool { return x.w.plan.Projects[x.project.number].
 // violationCounts counts the violations that a meter has stored.
 type violationCounts struct {
 	stored   map[string]uint64 // by rule
-	requests map[string]bool   // the ID of each admitted request with violations, and the ID with each of their rules
+	requests map[string]bool   // names: the ID of each admitted request with violations, and that ID together with each violated rule
 }
 
 // noteViolations records violations that a meter stores.
@@ -59,8 +59,8 @@ func (k *key) noteViolations(id string, list []ledger.Violation) {
 	}
 }
 
-// checkGoverned checks I14. A blocked request gets a 422, no earlier than its violation is stored, or an error that
-// does not depend on its content. No other request may get that 422.
+// checkGoverned checks I14. A blocked request gets a 422, but not before its violation is stored. It may also get an
+// error that does not depend on its content. No other request may get that 422.
 func (x *exchange) checkGoverned() {
 	s := &x.history
 	switch {
@@ -74,7 +74,7 @@ func (x *exchange) checkGoverned() {
 	}
 }
 
-// checkReviewed checks I14. The settlement of a complete response must have its violation.
+// checkReviewed checks I14: the settlement of a complete response must have the response's violation.
 func (x *exchange) checkReviewed(s *settleCommand) {
 	if !x.governed() || s.outcome != keymeter.Served || len(x.history.fetches) == 0 {
 		return
@@ -85,7 +85,8 @@ func (x *exchange) checkReviewed(s *settleCommand) {
 	}
 }
 
-// checkRepeated checks I14. A settlement must not repeat a violation that the meter has stored with the admission.
+// checkRepeated checks I14: if the meter has stored a violation with the admission, a settlement must not contain it
+// again.
 func (k *key) checkRepeated(s *settleCommand) {
 	for _, found := range s.violations {
 		if k.violations.requests[s.id+" "+found.Rule] {
@@ -94,7 +95,7 @@ func (k *key) checkRepeated(s *settleCommand) {
 	}
 }
 
-// compareViolations checks that the Ledger lists every stored violation once.
+// compareViolations checks that the Ledger has every stored violation exactly once.
 func (w *world) compareViolations(p *project) {
 	listed := map[string]uint64{} // by key and rule
 	query := ledger.Violations{Limit: ledger.MaxViolationPage}
@@ -128,8 +129,8 @@ func (w *world) compareViolations(p *project) {
 	}
 }
 
-// govern enables the Governor for some projects. It draws from its own random numbers, so the rest of a seed's plan
-// does not depend on it.
+// govern turns on the Governor for some projects. It has its own random numbers, so the rest of a seed's plan does
+// not depend on it.
 func (g *generator) govern() {
 	r := fork(g.p.Seed, 14)
 	for i := range g.p.Projects {
@@ -144,8 +145,8 @@ func withoutViolations(command []byte) []byte {
 	return c.Encode()
 }
 
-// absorbedAgain returns a batch with its number replaced by the next one, so that the Ledger does not drop it. It
-// returns nil if the batch has no violations.
+// absorbedAgain returns a batch with the next number, so that the Ledger does not drop it as a repeat. If the batch
+// has no violations, it returns nil.
 func absorbedAgain(command []byte) []byte {
 	batch, err := ledger.DecodeAbsorb(command)
 	if err != nil || len(batch.Violations) == 0 {
@@ -156,7 +157,7 @@ func absorbedAgain(command []byte) []byte {
 	return batch.Encode()
 }
 
-// violationDefects are bugs in the handling of violations.
+// violationDefects are bugs that concern violations.
 var violationDefects = []injected{
 	{"a meter forgets violations", "I14 listed", func() defect {
 		return defect{before: func(o *object, command []byte) bool {

@@ -7,10 +7,10 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// pausing is the part of a fetch's state that is needed while its exchange pauses it.
+// pausing is the part of a fetch's state that is used while its exchange pauses the fetch.
 type pausing struct {
 	paused    bool
-	next      func()     // continues the stream when it resumes; nil: the stream is not waiting for that
+	next      func()     // continues the stream after the pause; nil: the stream does not wait for the end of the pause
 	expire    func()     // starts the wait for the total timeout
 	last      piece      // the last chunk delivered
 	before    *reckoning // the expectations before the last chunk
@@ -34,11 +34,11 @@ func (f *fetch) restore(r *reckoning) {
 	f.whole, f.clean, f.flagged, f.unbilled, f.cost, f.tokens = r.whole, r.clean, r.flagged, r.unbilled, r.cost, r.tokens
 }
 
-// withheldBuffer is the buffer in which the core keeps events of a stream that its reservation does not cover.
+// withheldBuffer is the buffer in which the core keeps events of a stream if the reservation does not cover them.
 const withheldBuffer = 15
 
-// withhold undoes the counting of the last chunk, because the exchange withholds its events or the rest of them. The
-// mark shows whether it has already sent some of them.
+// withhold undoes the counting of the last chunk: the exchange withholds all or some of its events. The mark shows
+// whether it has already sent some of them.
 func (f *fetch) withhold() {
 	f.withholds = true
 	f.restore(f.before)
@@ -46,7 +46,7 @@ func (f *fetch) withhold() {
 	f.x.w.stats.Withheld++
 }
 
-// release counts the last chunk again, because the exchange now processes the rest of it.
+// release counts the last chunk again: the exchange now processes the rest of it.
 func (f *fetch) release() {
 	if f.withholds {
 		f.withholds = false
@@ -91,15 +91,15 @@ func (x *exchange) noteWithheld(a *abi.Action) {
 	}
 }
 
-// contentIn has the expressions that find the generated text in a caller's stream, by request path.
+// contentIn has expressions by request path. They find the generated text in a caller's stream.
 var contentIn = map[string]*regexp.Regexp{
 	"openai":    regexp.MustCompile(`"delta":\{[^{}]*"content":"((?:[^"\\]|\\.)*)"`),
 	"anthropic": regexp.MustCompile(`"type":"text_delta","text":"((?:[^"\\]|\\.)*)"`),
 	"responses": regexp.MustCompile(`"type":"response\.output_text\.delta"[^{}]*"delta":"((?:[^"\\]|\\.)*)"`),
 }
 
-// checkDelivered checks I15. The delivered part of a stream may cost at most one event more than its reservation. The
-// prompt and earlier attempts count with the lowest amounts that may be booked.
+// checkDelivered checks I15. The part of a stream that was delivered may cost at most one event more than its
+// reservation. For the prompt and for earlier attempts, the lowest amounts that may be booked are used.
 func (x *exchange) checkDelivered(reserved int64) {
 	f := x.streaming()
 	pattern := contentIn[x.item.Path]

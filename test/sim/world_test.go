@@ -15,7 +15,7 @@ const (
 	dayMs    = 24 * hourMs
 )
 
-// world is one run. now is real time. The clock of each part shows now plus its offset.
+// world is one run. now is real time. Each part of the world has a clock, which shows now plus the clock's offset.
 type world struct {
 	plan         *plan
 	now          uint64
@@ -40,7 +40,7 @@ type world struct {
 	jumped       bool             // a clock has jumped
 }
 
-// failure ends a run at the first violation, because later ones may be its consequences.
+// failure ends a run at the first violation. Later violations may only be its consequences.
 type failure struct{ rule, text string }
 
 // fail reports the violation of a rule.
@@ -60,7 +60,8 @@ func (w *world) logf(format string, args ...any) {
 	}
 }
 
-// event is an action at a time. Events with the same time run in the order in which they were scheduled.
+// event is something that happens at a time. If events have the same time, they run in the order in which they were
+// scheduled.
 type event struct {
 	at, seq uint64
 	do      func()
@@ -121,11 +122,11 @@ func (w *world) delay(r *rng) uint64 {
 	return 0
 }
 
-// maxEvents is the number of events after which a world is considered not to terminate.
+// maxEvents is a number of events. If a world has more, it counts as one that does not end.
 const maxEvents = 2_000_000
 
-// run executes a plan until the event queue is empty, then reconciles the accounts. It returns the first violation,
-// or nil.
+// run carries out a plan until the event queue is empty. Then it reconciles the accounts. It returns the first
+// violation, or nil.
 func run(p *plan, b defect, s *stats, trace *strings.Builder) (wrong *failure) {
 	w := newWorld(p, b, s, trace)
 	defer func() {

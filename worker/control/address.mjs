@@ -1,9 +1,9 @@
 const ADDRESS = 'x-postern-address'
 
 /**
- * Sets the caller's address, which lockouts depend on. The gateway also sets it, and passes on the header from which
- * it is set. A request to this Worker's own domain does not go through the gateway, so it may contain any address.
- * Source: developers.cloudflare.com/fundamentals/reference/http-headers/#cf-connecting-ip
+ * Sets the caller's address, on which lockouts depend. The gateway also sets it, and passes on the header from which
+ * this function sets it. A request to this Worker's own domain does not go through the gateway, so its address header
+ * may contain any address. Source: developers.cloudflare.com/fundamentals/reference/http-headers/#cf-connecting-ip
  * @param {Request} request
  * @returns {Request} the same one if its address is right
  */

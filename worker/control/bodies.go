@@ -9,9 +9,9 @@ import (
 	"syscall/js"
 )
 
-// lean passes bodies between the library and a handler without the library's streams. The streams leave behind 20 KB
-// of callbacks and buffers with each request. That does not matter with one instance per request, for which they were
-// designed, but this instance stays. Responses here are small and complete anyway.
+// lean passes bodies between the library and a handler without the library's streams. The streams leave 20 KB of
+// callbacks and buffers behind with each request. They were designed for one instance per request, where that does
+// not matter. This instance stays. Responses here are small and complete anyway.
 func lean(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if body, ok := r.Body.(interface{ GetRawJSBody() js.Value }); ok {

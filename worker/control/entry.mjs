@@ -1,11 +1,11 @@
 // The entry of the control Worker. One Go instance serves all requests of an isolate.
 //
-// The library generates one instance per request. Each costs 9 ms of CPU and 6 MB, and their number has no limit. One
-// instance is correct because a request only waits for its own promises. Go runs when JavaScript calls into it on
-// behalf of one request, until every goroutine waits again. A goroutine is therefore woken by its own request's
-// promises, and its I/O is made on behalf of that request. This requires that requests do not share channels, timers,
-// or locks that are held across I/O, and they do not. A pool with a queue would be wrong here: a queued request would
-// wait for another request, and the platform treats a request without its own I/O as hung.
+// The library would create one instance per request. Each costs 9 ms of CPU and 6 MB, and their number has no limit.
+// One instance is correct because a request waits only for its own promises. Go runs when JavaScript calls into it on
+// behalf of one request. It runs until every goroutine waits again. A goroutine is therefore woken by its own
+// request's promises, and its I/O is made on behalf of that request. For this, requests must not share channels,
+// timers, or locks that are held across I/O, and they do not. A pool with a queue would be wrong here: a queued
+// request would wait for another request, and if a request has no I/O of its own, the platform treats it as hung.
 import '../../build/control/wasm_exec.js'
 import module from '../../build/control/app.wasm'
 import { withAddress } from './address.mjs'
@@ -34,8 +34,8 @@ export default {
   },
 }
 
-// Returns the instance to use. An instance that has ended or outgrown its memory is replaced, but finishes the
-// requests that it already has.
+// Returns the instance to use. If an instance has ended or outgrown its memory, a new one replaces it. The old one
+// finishes the requests that it already has.
 function running(env) {
   if (current === undefined || current.ended || current.memory.buffer.byteLength > MEMORY_CEILING_BYTES) {
     current = new Instance(env)
@@ -59,7 +59,7 @@ class Instance {
     const instance = new WebAssembly.Instance(module, { ...go.importObject, workers })
     this.memory = instance.exports.mem
     go.exit = (code) => this.#end(`exit code ${code}`)
-    // A trap leaves the program in an inconsistent state, so it must not continue.
+    // After a trap, the state of the program is inconsistent, so it must not continue.
     const resume = go._resume
     go._resume = () => {
       try {
@@ -69,8 +69,8 @@ class Instance {
         throw error
       }
     }
-    // Runs main until it waits. That happens before go.run returns, so no request waits for a start on behalf of
-    // another request.
+    // Runs main until it waits. This happens before go.run returns, so no request waits while another request starts
+    // the program.
     go.run(instance, { env, binding: this.#binding, ...helpers(env) })
     if (!ready) throw new Error('the Go program did not start')
   }
@@ -92,8 +92,8 @@ class Instance {
     })
   }
 
-  // Once started, the program ends only because of a fault from which no handler can recover, such as a stack
-  // overflow or exhausted memory. Its pending requests would otherwise wait forever.
+  // After its start, the program ends only because of a fault from which no handler can recover, such as a stack
+  // overflow or exhausted memory. Its pending requests would then wait forever.
   #end(cause) {
     this.ended = true
     for (const reject of this.#rejects) reject(new Error(`the Go program ended: ${cause}`))
@@ -112,8 +112,8 @@ function helpers(env) {
   }
 }
 
-// Sends a command to an object near region and returns its reply. It does not retry, because a commit that has
-// succeeded would conflict with itself.
+// Sends a command to an object near region and returns its reply. It does not retry: if a commit has succeeded, a
+// second one would conflict with it.
 async function callObject(env, binding, name, region, command) {
   const namespace = env[binding]
   const id = namespace.idFromName(name)

@@ -47,8 +47,8 @@ func files() func(context.Context, string) (control.Asset, error) {
 	}
 }
 
-// exports returns control.Config.Exports, which writes to the R2 bucket bound as EXPORTS. It returns nil without the
-// binding.
+// exports returns control.Config.Exports, which writes to the R2 bucket that is bound as EXPORTS. If there is no
+// binding, it returns nil.
 func exports() func(context.Context, string, []byte) error {
 	put := helper("putExport")
 	if put.IsUndefined() {

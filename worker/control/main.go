@@ -1,7 +1,7 @@
 //go:build js && wasm
 
-// The control plane as a Worker: control's http.Handler on github.com/syumai/workers, compiled by the
-// standard Go compiler. entry.mjs creates the instance and passes it requests and the hourly event.
+// This Worker is the control plane: control's http.Handler on github.com/syumai/workers, compiled by the standard Go
+// compiler. entry.mjs creates the instance. It passes requests and the hourly event to it.
 package main
 
 import (
@@ -68,7 +68,7 @@ func access() control.Access {
 	}
 }
 
-// hourly never returns an error, because the library would then end the program, and with it the requests in flight.
+// hourly never returns an error. If it did, the library would end the program, and the requests in flight with it.
 func hourly(ctx context.Context, service *control.Service) error {
 	defer func() {
 		if recover() != nil {

@@ -19,18 +19,18 @@ var bindings = map[abi.Class]string{
 }
 
 // objects implements control.Objects with callObject of entry.mjs. The library's own stub does not support location
-// hints. An object never moves from the place of its first call, and for a project's objects, that call is made here.
-// The stub also leaves behind callbacks and a buffer with each call; see lean.
+// hints. An object stays where its first call creates it, and for a project's objects, this code makes that call. The
+// stub also leaves callbacks and a buffer behind with each call; see lean.
 type objects struct{ call js.Value }
 
 func newObjects() objects { return objects{helper("callObject")} }
 
-// helper returns a function of entry.mjs. It is undefined if this deployment does not have it.
+// helper returns a function of entry.mjs. If this deployment does not have the function, it returns undefined.
 func helper(name string) js.Value { return js.Global().Get("context").Get(name) }
 
-// Call ignores ctx, because the platform ends a request's I/O with the request, and entry.mjs sets the timeout of a
-// call. This program must not use Go timers. The runtime would set a timer on behalf of an arbitrary request, and the
-// timer would end with that request.
+// Call ignores ctx: the platform ends a request's I/O with the request, and entry.mjs sets the timeout of a call.
+// This program must not use Go timers. The runtime would set a timer on behalf of any request, and the timer would
+// end with that request.
 func (o objects) Call(_ context.Context, class abi.Class, name, region string, command []byte) ([]byte, error) {
 	binding, ok := bindings[class]
 	if !ok {

@@ -1,5 +1,5 @@
-// A copy of fault.Unavailable for when the Go program does not run. testdata/abi/lastresort.json, which the core's
-// tests write, keeps the two in sync.
+// A copy of fault.Unavailable. It is sent when the Go program does not run. The core's tests write
+// testdata/abi/lastresort.json, with which the copy is compared.
 export const UNAVAILABLE = {
   status: 503,
   headers: { 'content-type': 'application/json', 'cache-control': 'private, no-store' },

@@ -1,4 +1,4 @@
-// The gateway's platform settings in wrangler.toml, for everything other than wrangler that runs the Worker.
+// The gateway's platform settings from wrangler.toml. They are for programs other than wrangler that run the Worker.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 

@@ -7,8 +7,8 @@ export interface Alarm {
 }
 
 /**
- * The platform's alarm. Its time is cached in memory, because each read is billed as a row read and each change as a
- * row write.
+ * The platform's alarm. Its time is cached in memory: each read is billed as a row read, and each change as a row
+ * write.
  */
 export class StoredAlarm implements Alarm {
   private readonly ctx: DurableObjectState

@@ -11,10 +11,10 @@ import {
 import type { Answer, Tasks } from './tasks.ts'
 
 const FIRST_CHUNK_BYTES = 16 << 10
-// A result that would waste more than this of its backing buffer is copied.
+// If a result would waste more bytes than this of its backing buffer, it is copied.
 const SLACK_BYTES = 1 << 10
-// The server drains this much of an unread body. Beyond that, it closes the connection, and a client that is still
-// sending never sees the response.
+// The server drains this many bytes of an unread body. If more arrive, it closes the connection. A client that is
+// still sending then never sees the response.
 const SERVER_DRAINS_BYTES = 64 << 10
 
 interface ReadResult {
@@ -55,8 +55,8 @@ export class RequestBody {
   }
 
   /**
-   * Reads the rest of the body if the core has canceled its read or never started one. Returns undefined if the
-   * response does not have to wait for it.
+   * Reads the rest of the body if the core has canceled its read or never started one. If the response does not have
+   * to wait for it, returns undefined.
    */
   unread(): Promise<void> | undefined {
     if (this.reading !== undefined) return this.reading
@@ -66,9 +66,9 @@ export class RequestBody {
 }
 
 /**
- * If the declared length of a body is within the limit, reads the body in one platform call, which takes a fifth of
- * the time of a reader. Returns undefined if the body must be read in chunks because its length is too large or
- * unknown, or the declared length is that of its compressed form.
+ * Reads the body in one platform call if its declared length is within the limit. This takes a fifth of the time of a
+ * reader. If the body must be read in chunks, returns undefined. That is so if its length is too large or unknown, or
+ * if the declared length is the length of the compressed body.
  */
 export function readDeclared(message: Request | Response, limit: number): Promise<ArrayBuffer> | undefined {
   const { headers } = message
@@ -78,9 +78,9 @@ export function readDeclared(message: Request | Response, limit: number): Promis
 }
 
 /**
- * Reads a body of at most limit bytes. Returns undefined, and drains the rest, if the body is longer. The hint, from
- * content-length, only sizes the first buffer. With onBytes, which is called after every non-empty read, each read
- * returns the available bytes. Without it, each read fills a buffer, which takes fewer turns.
+ * Reads a body of at most limit bytes. If the body is longer, drains the rest and returns undefined. The hint is from
+ * content-length and only sizes the first buffer. With onBytes, each read returns the bytes that are available, and
+ * onBytes is called after every non-empty read. Without it, each read fills a buffer, which takes fewer turns.
  */
 export async function readBody(
   body: ReadableStream<Uint8Array> | null,
@@ -90,7 +90,7 @@ export async function readBody(
 ): Promise<Bytes | undefined> {
   if (body === null) return NO_BYTES
   const reader = body.getReader({ mode: 'byob' })
-  // One byte more than the limit, to detect a body that is longer.
+  // With one byte more than the limit, a body that is too long is detected.
   let buffer: Bytes = new Uint8Array(Math.min(limit, hint > 0 ? hint : FIRST_CHUNK_BYTES) + 1)
   let length = 0
   for (;;) {
@@ -110,8 +110,8 @@ export async function readBody(
   }
 }
 
-// Returns the unread request body if the response must wait until it is drained. The body property is checked last,
-// because measurements show that reading it creates a stream object.
+// Returns the unread request body if the response must wait until it is drained. The body property is checked last:
+// measurements show that reading this property creates a stream object.
 function undrained(request: Request): ReadableStream<Uint8Array> | undefined {
   const length = request.headers.get('content-length')
   if (length !== null && Number(length) <= SERVER_DRAINS_BYTES) return undefined

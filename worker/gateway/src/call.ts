@@ -18,8 +18,8 @@ export interface Objects {
 type Call = Pick<Delivery, 'class' | 'name' | 'region' | 'data'>
 
 /**
- * Calls an object, which is created near region. A failure that the platform marks as retryable is retried once with
- * a new stub, because the old one stays broken.
+ * Calls an object, which is created near region. If the platform marks a failure as retryable, the call is retried
+ * once. The retry uses a new stub, because the old one stays broken.
  */
 export async function callObject(env: Objects, call: Call): Promise<Bytes> {
   try {

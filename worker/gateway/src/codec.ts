@@ -48,7 +48,7 @@ export class Reader {
     return this.longUint()
   }
 
-  // Multiplies instead of shifting, because shifts truncate to 32 bits.
+  // Multiplies and does not shift, because shifts truncate to 32 bits.
   private longUint(): number {
     let value = 0
     let scale = 1
@@ -56,7 +56,7 @@ export class Reader {
       const byte = this.bytes[this.pos++] as number
       value += (byte & 0x7f) * scale
       if (byte < 0x80) {
-        // An encoding that is longer than necessary is malformed, because every value has exactly one form.
+        // Every value has exactly one form, so an encoding that is longer than necessary is malformed.
         if ((byte === 0 && i > 0) || value > Number.MAX_SAFE_INTEGER) break
         return value
       }
@@ -119,8 +119,9 @@ export class Reader {
     return this.fields(start, count)
   }
 
-  // Decodes all fields and the lengths between them as a single text, then slices it, which is many times faster than
-  // decoding each text. If the text has as many characters as bytes, it is ASCII and the offsets are the same.
+  // Decodes all fields, with the lengths between them, as a single text and then slices that text. This is many times
+  // faster than decoding each field. If the text has as many characters as bytes, it is ASCII, and the offsets are
+  // the same.
   private fields(start: number, count: number): Headers {
     const block = decoder.decode(this.bytes.subarray(start, this.pos))
     const single = block.length === this.pos - start
@@ -202,8 +203,8 @@ export class Writer {
     const units = value.length
     this.room(units * 3 + 8)
     if (units <= SHORT_ENCODE && this.asciiText(value)) return
-    // The length comes first but is known only afterwards. This reserves room for the length of an ASCII text and
-    // moves the bytes in the rare case that the length takes more.
+    // The length precedes the text but is known only after it. This reserves room for the length that an ASCII text
+    // would have. In the rare case that the length needs more room, the bytes are moved.
     const guess = uintSize(units)
     const start = this.length + guess
     const { written } = encoder.encodeInto(value, this.bytes.subarray(start))

@@ -1,12 +1,12 @@
 import type { Bytes } from './abi.ts'
 
-// A reserved name (RFC 2606), so no request to the gateway's own host names can read or replace an entry.
+// This name is reserved (RFC 2606), so no request to the gateway's own host names can read or replace an entry.
 const ORIGIN = 'https://cache.postern.invalid/'
 
 /**
  * The data center's cache: the platform's Cache API. Its entries may vanish at any time, so every failure is a miss.
- * Some environments have no cache: on workers.dev it silently stores nothing, and plain workerd throws. An isolate
- * finds that out once, with its first operations.
+ * Some environments have no cache: on workers.dev, it silently stores nothing, and in plain workerd, it throws. An
+ * isolate finds that out once, with its first operations.
  */
 export class Colo {
   private absent = false

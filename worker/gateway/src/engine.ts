@@ -86,7 +86,7 @@ export class Engine {
     return this.guarded(call, NO_BYTES, readObjectOutput)
   }
 
-  // Returns the configuration, and replaces the instance first if needed.
+  // Returns the configuration. If the instance must be replaced, that is done first.
   private ready(): Configured {
     if (this.view.length > MEMORY_CEILING_BYTES) this.exports = undefined
     if (this.exports !== undefined && this.configured !== undefined) return this.configured
@@ -107,7 +107,7 @@ export class Engine {
     }
   }
 
-  // Passes the writer's bytes followed by tail, and opens the reader on the result.
+  // Passes the writer's bytes and then tail, and opens the reader on the result.
   private run(call: Call, tail: Bytes): Reader {
     const exports = this.exports as CoreExports
     const head = this.writer.written()
@@ -121,7 +121,7 @@ export class Engine {
     return this.reader.open(result, output + LENGTH_BYTES, length32(result, output))
   }
 
-  // Memory growth detaches the old buffer, so the view is recreated when that might have happened.
+  // When memory grows, the old buffer is detached. If that might have happened, the view is created again.
   private memory(exports: CoreExports): Bytes {
     const buffer = exports.memory.buffer as ArrayBuffer
     if (this.view.buffer !== buffer) this.view = new Uint8Array(buffer)

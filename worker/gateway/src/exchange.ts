@@ -22,7 +22,7 @@ const NO_FIELDS: Fields = []
 
 /**
  * The loop of one exchange: it steps, carries out the actions, and steps with their results. Events are processed one
- * at a time in order of arrival. Results that are available immediately (memory, buffers) are processed in the same
+ * at a time in order of arrival. If a result is available immediately (memory, buffers), it is processed in the same
  * turn.
  */
 export class Exchange {
@@ -80,7 +80,7 @@ export class Exchange {
     }
   }
 
-  // The step failed, and with it the exchange. Actions in flight may finish, but their results are ignored.
+  // The step has failed, and so has the exchange. Actions in flight may finish, but their results are ignored.
   private fail(error: unknown): void {
     const { actions, incoming } = this
     this.failed = true

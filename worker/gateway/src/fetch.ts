@@ -31,8 +31,8 @@ const CHUNK_BYTES = 32 << 10
 const MAX_BEHIND_BYTES = 1 << 20
 
 /**
- * The result of a fetch. If fault is 0, it is a complete response. Status 0 means that the response was streamed to the
- * sink.
+ * The result of a fetch. If fault is 0, the response is complete. Status 0 means that the response was streamed to
+ * the sink.
  */
 export interface Answer {
   fault: number
@@ -49,9 +49,9 @@ export interface Sink {
 }
 
 /**
- * One fetch: its request, four timeouts and response. A streaming fetch is cut when it is aborted. Any other is
- * abandoned, and the platform cuts it at the end of the exchange. According to measurements, an AbortController would
- * cost a tenth of a bare proxy's request, and the provider bills the complete response anyway.
+ * One fetch: its request, four timeouts and response. If a streaming fetch is aborted, it is cut. Any other fetch is
+ * abandoned, and the platform cuts it at the end of the exchange: the provider bills the complete response anyway,
+ * and an AbortController would cost a tenth of a bare proxy's request (measured).
  */
 export class Fetch {
   private readonly controller: AbortController | undefined
@@ -146,7 +146,7 @@ export class Fetch {
     }
   }
 
-  // For a short body, the first-byte timeout covers the whole body, which arrives in one piece or not at all.
+  // A short body arrives in one piece or not at all. Therefore, the first-byte timeout covers the whole body.
   private async body(response: Response): Promise<Bytes | undefined> {
     const { action } = this
     const short = readDeclared(response, Math.min(action.limit, SHORT_BYTES))
@@ -156,7 +156,8 @@ export class Fetch {
   }
 
   // Delivers available bytes, including the last ones before the connection breaks or a timeout cuts it. The end of
-  // the stream waits only while the fetch is paused, so a client that stops reading cannot hold up the exchange.
+  // the stream waits only while the fetch is paused. A client that stops reading can therefore not hold up the
+  // exchange.
   private async pump(response: Response): Promise<void> {
     const { action } = this
     if (response.body === null) return
@@ -170,15 +171,15 @@ export class Fetch {
     }
   }
 
-  // While the sink pauses the fetch, it counts as still taking the chunk.
+  // While the sink pauses the fetch, the sink counts as still busy with the chunk.
   private take(data: Bytes): Promise<void> | undefined {
     const room = this.sink.chunk(data)
     const { resumed } = this
     return resumed === undefined ? room : resumed.then(() => room)
   }
 
-  // Bytes that arrive while the client takes the last chunk are delivered together. A slow client stops the reading,
-  // which also stops the idle timeout.
+  // Bytes that arrive while the client is busy with the last chunk are delivered together. If the client is slow,
+  // reading stops, and so does the idle timeout.
   private async read(reader: ReadableStreamBYOBReader, pieces: Pieces): Promise<void> {
     const { action } = this
     let buffer = new Uint8Array(CHUNK_BYTES)
@@ -269,12 +270,12 @@ export class FetchActions {
     this.push(EVENT_RESPONSE, id, status, body, headers)
   }
 
-  // A late result of a canceled fetch is dropped, because its ID and buffer may have been reused.
+  // If a fetch is canceled, its late result is dropped, because its ID and its buffer may already be used again.
   private isOpen(task: Task): boolean {
     return this.exchange.tasks.find(task.id) === task
   }
 
-  // Followers do not wait for the leader's client unless it is far behind.
+  // Followers wait for the leader's client only if it is far behind.
   private room(): Promise<void> | undefined {
     const { stream } = this.exchange.response
     if (stream === undefined || (this.exchange.flight.waiting > 0 && stream.behind < MAX_BEHIND_BYTES)) return undefined

@@ -17,7 +17,7 @@ import type { Answer, Tasks } from './tasks.ts'
 import type { Working } from './working.ts'
 
 // The platform can end a request's work without notice, for example 30 s after its client has disconnected. Its
-// flight would then never land, so followers check whether the leader still responds.
+// flight would then never land. Therefore, followers check whether the leader still responds.
 const LOOK_MS = 1000
 const DEAD_MS = 3000
 
@@ -28,10 +28,9 @@ export interface Piece {
 }
 
 /**
- * A request that several exchanges of the isolate share; core/abi/wire.schema defines it. It does not hold I/O
- * objects of any request. One request resolves promises that another one awaits. Each request awaits only promises
- * that it has made itself, because the platform drops all continuations of a promise whose request has ended, even
- * continuations in other requests.
+ * A request that several exchanges of the isolate share; core/abi/wire.schema defines it. It holds no I/O object of
+ * any request. One request may resolve a promise that another request has made, but each request awaits only its own
+ * promises: when a request ends, the platform drops all continuations of its promises, even those in other requests.
  */
 export class Flight {
   followers = 0

@@ -1,15 +1,15 @@
 import { type Bytes, NO_BYTES } from './abi.ts'
 
 const FIRST_BYTES = 512
-// Most contents fit the first buffer, so many of them share one allocation.
+// Most contents fit into a first buffer. Many first buffers share one allocation of this size.
 const SLAB_BYTES = 16 << 10
 
 let slab: Bytes = NO_BYTES
 let slabUsed = 0
 
 /**
- * A byte string that is replaced often. It stays in one buffer, because a new Uint8Array for each value would allocate
- * its own.
+ * A byte string that is replaced often. All its values use one buffer, because a new Uint8Array for each value would
+ * be an allocation each time.
  */
 export class Kept {
   /** The content. It is valid until the next call of replace. */

@@ -4,8 +4,8 @@ import { type Action, LOG_INFO } from './abi.ts'
 type Subject = { requestId: string; message?: string } | { object: string }
 
 /**
- * Logs a failure of this host as a code and the error's class. The error message is omitted, because it can contain a
- * URL, a header or request data.
+ * Logs a failure of this host as a code and the error's class. It does not log the error's message, because that can
+ * contain a URL, a header or request data.
  */
 export function logFailure(code: string, subject: Subject, error?: unknown): void {
   const cause = error instanceof Error ? error.name : undefined

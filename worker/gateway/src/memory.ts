@@ -19,8 +19,8 @@ interface Entry {
  * A memory cache from keys to bytes. Its size in bytes is limited, and it evicts the least recently used entries.
  * Only the core's actions use it.
  *
- * The order of use is a linked list rather than the Map's own order. V8 keeps deleted keys in a Map's hash chains
- * until it rehashes, so deleting and setting a hot key on every read would make each of its lookups longer.
+ * The order of use is a linked list and not the Map's own order. V8 keeps deleted keys in a Map's hash chains until
+ * it rehashes. If a hot key were deleted and set on every read, each of its lookups would become longer.
  */
 export class MemoryCache {
   private readonly entries = new Map<string, Entry>()
@@ -43,7 +43,7 @@ export class MemoryCache {
     const entry = this.entries.get(key)
     if (entry === undefined) return undefined
     const now = clock.now()
-    // A clock that has jumped back must not extend the life of an entry.
+    // If the clock has jumped back, that must not extend the life of an entry.
     if (now >= entry.expiresMs || now < entry.storedMs) {
       this.remove(key)
       return undefined

@@ -47,12 +47,12 @@ export class StoredObject {
   async ring(): Promise<void> {
     this.platform.alarm.rang()
     const { posts } = this.run(NO_BYTES)
-    // Not awaited, because the platform does not fire another alarm until this handler returns.
+    // The posts are not awaited, because the platform does not fire another alarm until this handler returns.
     this.posts.send(posts)
     await this.outbox.deliver()
   }
 
-  // A trap here rejects the call before any write.
+  // If the core traps here, the call fails before any write.
   private run(command: Bytes): ObjectOutput {
     const { engine } = this.isolate
     engine.start(this.env)
@@ -94,7 +94,7 @@ export class StoredObject {
       for (const { key, value } of out.puts) storage.kv.put(key, value)
       for (const key of out.deletes) storage.kv.delete(key)
     }
-    // A single write is atomic, so the common case needs no transaction.
+    // A single write is atomic. The common case therefore needs no transaction.
     if (out.puts.length + out.deletes.length > 1) storage.transactionSync(write)
     else write()
     if (out.alarmMs > 0) alarm.atLatest(out.alarmMs)

@@ -25,8 +25,8 @@ export class Outbox {
   }
 
   /**
-   * Delivers all rows, or sets the alarm. Only one loop runs at a time, so rows stay in order. A second caller waits
-   * for it.
+   * Delivers all rows. If a delivery fails, sets the alarm. Only one loop runs at a time, so rows stay in order. A
+   * second caller waits for it.
    */
   deliver(): Promise<void> {
     this.delivering ??= this.deliverAll()

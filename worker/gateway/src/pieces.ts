@@ -2,9 +2,9 @@ import type { Bytes } from './abi.ts'
 import { joined } from './buffers.ts'
 import { clock } from './clock.ts'
 
-// Chunks that arrive within BURST_MS of each other are a burst. A chunk in a burst is joined with others that have
-// already arrived. After BURST_CHUNKS chunks, each one also waits BURST_MS for the next ones, because the step and
-// the write cost far more than the bytes.
+// If chunks arrive within BURST_MS of each other, they are a burst. In a burst, a chunk is joined with others that
+// have already arrived. After BURST_CHUNKS chunks, each chunk also waits BURST_MS for the next ones: the step and the
+// write cost far more than the bytes.
 const BURST_MS = 2
 const BURST_CHUNKS = 4
 
@@ -22,7 +22,7 @@ export class Pieces {
   private held: Bytes[] = []
   private bytes = 0
   private taking: Promise<void> | undefined
-  // Whether the held bytes only wait for more bytes, although the sink could take them.
+  // True if the held bytes wait only for more bytes: the sink could take them.
   private gathering = false
   private lastMs = 0
   // The number of consecutive chunks that arrived soon after the previous one.
@@ -57,7 +57,7 @@ export class Pieces {
     this.deliver()
   }
 
-  // More bytes have probably arrived already, because the platform reads one HTTP chunk at a time.
+  // The platform reads one HTTP chunk at a time, so more bytes have probably arrived already.
   private gather(): void {
     this.gathering = true
     const taking = scheduler.wait(this.burst < BURST_CHUNKS ? 0 : BURST_MS).then(() => {

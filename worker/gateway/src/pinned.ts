@@ -8,8 +8,8 @@ interface Entry {
 }
 
 /**
- * The isolate's pinned memory. It contains entries that steps read and replace and that are not part of the cache.
- * Steps are synchronous, so an entry does not change between a step's input and its output.
+ * The isolate's pinned memory. Steps read and replace its entries, which are not part of the cache. Steps are
+ * synchronous, so an entry does not change between a step's input and its output.
  */
 export class Pinned {
   private readonly entries = new Map<string, Entry>()

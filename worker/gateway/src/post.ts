@@ -3,8 +3,8 @@ import { httpHeaders } from './headers.ts'
 import { logFailure } from './log.ts'
 
 /**
- * Sends a Post once. Returns the response status, or 0 if there was none. The error is dropped, because it can contain
- * the URL.
+ * Sends a Post once. Returns the response status, or 0 if there was no response. The error is dropped, because it can
+ * contain the URL.
  */
 export async function sendPost({ url, headers, body }: Post): Promise<number> {
   try {
@@ -46,8 +46,8 @@ export class Posts {
     for (const post of posts) this.platform.waitUntil(this.post(post))
   }
 
-  // Waits at least a microtask, so the reply is sent first. If reporting the result to the object fails, the
-  // reducer's alarm notices.
+  // Waits at least a microtask, so that the reply is sent first. If the result does not reach the object,
+  // the reducer's alarm notices.
   private async post(post: Post): Promise<void> {
     await this.turns.take()
     const status = await this.platform.post(post)

@@ -3,8 +3,8 @@ import type { Bytes } from './abi.ts'
 const DRAWN_BYTES = 4 << 10
 
 /**
- * Cryptographic randomness. It is generated for many requests at once, because a call to the platform costs far more
- * than the bytes.
+ * Cryptographic randomness. A call to the platform costs far more than the bytes, so one call generates the bytes for
+ * many requests.
  */
 export class Randomness {
   private drawn: Bytes = new Uint8Array(DRAWN_BYTES)

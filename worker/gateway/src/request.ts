@@ -22,8 +22,8 @@ export interface Incoming {
 }
 
 export function incoming(isolate: Isolate, configured: Configured, request: Request, env: Env, id: string): Incoming {
-  // At the edge, the platform overwrites the client's value. In local workerd, a client can set it, because Miniflare
-  // sets it only if it is missing.
+  // At the edge, the platform replaces the value that a client sends. In local workerd, a client can set it, because
+  // Miniflare sets it only if it is missing.
   const address = request.headers.get('cf-connecting-ip') ?? ''
   return { isolate, configured, request, env, id, address }
 }
@@ -37,7 +37,7 @@ export function requestFields({ request, configured, id, address }: Incoming): F
   return fields
 }
 
-// Avoids the URL class, which normalizes the path. The core gets the path as it was sent.
+// Does not use the URL class, because that normalizes the path. The core gets the path as it was sent.
 function pathAndQuery(url: string): { path: string; query: string } {
   const authority = url.indexOf('://') + 3
   const queryAt = url.indexOf('?', authority)

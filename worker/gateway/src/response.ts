@@ -66,8 +66,8 @@ export class CallerResponse {
   }
 
   /**
-   * Watches for the client's disconnect. The signal costs a tenth of a bare proxy's CPU time. It is therefore used
-   * only before a streaming fetch, which a disconnect cuts, and before a retry of a failed fetch.
+   * Watches for the client's disconnect. The signal costs a tenth of a bare proxy's CPU time. Therefore, it is used
+   * in two cases only: before a streaming fetch, which a disconnect cuts, and before a failed fetch is retried.
    */
   watch(): void {
     if (this.watching) return

@@ -15,7 +15,7 @@ export class CallerStream {
 
   /** onLeft is called once if the client disconnects before the end, onOver once when the stream is finished. */
   constructor(lastWords: Bytes, onLeft: () => void, onOver: () => void) {
-    // Measured: a manual writer on an identity stream costs half as much as a TransformStream.
+    // Measured: an identity stream with a writer costs half as much as a TransformStream.
     const { readable, writable } = new IdentityTransformStream()
     this.body = readable
     this.writer = writable.getWriter()

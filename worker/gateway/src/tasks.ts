@@ -24,8 +24,8 @@ export interface Task {
 }
 
 /**
- * The actions in flight of one exchange. There are few at a time, so an array is searched. According to measurements,
- * a Map that repeatedly becomes empty costs more, because V8 shrinks it each time.
+ * The actions in flight of one exchange. They are in an array, because there are few at a time. A Map that repeatedly
+ * becomes empty costs more (measured), because V8 shrinks it each time.
  */
 export class Tasks {
   private readonly open: Task[] = []
@@ -66,8 +66,8 @@ export class Tasks {
   }
 
   /**
-   * Starts work that always settles later and never rejects. The result of a canceled action is dropped, because its
-   * ID may have been reused.
+   * Starts work that always settles later and never rejects. If an action is canceled, its result is dropped, because
+   * its ID may already be used again.
    */
   start(action: Action, work: (answer: Answer) => Promise<void>): Promise<void> {
     const { id } = action

@@ -16,7 +16,7 @@ export class Timeouts {
   }
 
   /**
-   * Begins a phase with a timeout. 0 means no timeout. A timer that fires too early is rescheduled, which is cheaper
+   * Begins a phase with a timeout. 0 means no timeout. If a timer fires too early, it is set again. This is cheaper
    * than a new timer for every chunk.
    */
   phase(ms: number, fault: number): void {

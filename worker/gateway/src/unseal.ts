@@ -1,11 +1,11 @@
 import { type Bytes, UNSEAL_KEY_BYTES, UNSEAL_NONCE_BYTES, UNSEAL_TAG_BYTES } from './abi.ts'
 
-// A deployment has one current key and possibly a few previous ones.
+// A deployment has one current key and perhaps a few older ones.
 const KEYS_KEPT = 8
 
 const encoder = new TextEncoder()
-// The imported keys by their text in base64. Their promises are not kept, because a request must not await a promise
-// of another request.
+// The imported keys by their text in base64. Only keys are stored here and not promises, because a request must not
+// await a promise of another request.
 const keys = new Map<string, CryptoKey>()
 
 /**

@@ -44,9 +44,9 @@ export class Working {
   }
 
   /**
-   * Keeps the exchange alive until end is called, even after the response or a disconnect of the client. It is called
-   * when the first work starts whose result matters to others. A request that only reads its body and memory ends
-   * with its client.
+   * Keeps the exchange alive until end is called, even after the response or after the client has disconnected. This
+   * is called when the first work starts whose result matters to others. A request that only reads its body and
+   * memory ends with its client.
    */
   outlive(): void {
     if (this.finish !== undefined) return

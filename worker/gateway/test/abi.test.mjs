@@ -135,8 +135,8 @@ function decode(type, data) {
   return { Class: objectClass, Name: name, Region: region, Data: hex(content) }
 }
 
-// Converts a vector's value to the shape of like, the decoded value. In the vector, a nil slice is null, an empty
-// byte string may be missing, and the fields of Timeouts are nested.
+// Converts a vector's value to the form of the decoded value (like). In a vector, a nil slice is null, an empty byte
+// string may be missing, and the fields of Timeouts are nested.
 function normalized(value, like) {
   if (Array.isArray(like)) return list(value).map((item, i) => normalized(item, like[i]))
   if (like === null || typeof like !== 'object') return value ?? (typeof like === 'string' ? '' : value)
@@ -184,7 +184,7 @@ test('constants are those of the Go side', () => {
   const here = Object.fromEntries(
     Object.entries(abi).filter(([name, value]) => /^[A-Z_]+$/.test(name) && typeof value !== 'object'),
   )
-  // The names of the calls are a type here.
+  // The names of the calls are a TypeScript type.
   const there = Object.entries(constants).filter(([name]) => !/^Call[A-Z]/.test(name) || name === 'CallFailed')
   assert.deepEqual(here, Object.fromEntries(there.map(([name, value]) => [capitals(name), value])))
 })

@@ -1,4 +1,4 @@
-// The control Worker with the clock of the tests, which the header x-test-now-ms sets. Never shipped.
+// The control Worker with the tests' clock, which the header x-test-now-ms sets. Never shipped.
 import control from '../../control/entry.mjs'
 
 const RealDate = Date

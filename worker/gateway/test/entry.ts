@@ -1,5 +1,5 @@
 // The gateway with test controls: the code in src/ with a virtual clock, virtual alarms and faulty bindings. Never
-// shipped. The routes are all under /__test/ and take and return JSON:
+// shipped. All its routes are under /__test/. They take and return JSON:
 //
 //   POST reset   {"env": {...}, "nowMs": n}   configures a fresh core with env, which overrides the deployment's
 //                                             variables; clears memory, faults and alarms; sets the clock
@@ -49,8 +49,8 @@ import {
 
 const catalog = new Uint8Array(catalogBuffer)
 
-// FIRST_KEEPING is the first ID of the actions that keep a key's entry (core/exchange). TEST_REPORT_MS replaces the
-// duration of their waits while the clock is virtual, because settle waits for them in real time.
+// FIRST_KEEPING is the first ID of the actions that keep a key's entry (core/exchange). While the clock is virtual,
+// these actions wait for TEST_REPORT_MS milliseconds, because settle waits for them in real time.
 const FIRST_KEEPING = 6000
 const TEST_REPORT_MS = 20
 
@@ -76,8 +76,8 @@ class TestEngine extends Engine {
   }
 }
 
-// The platform's cache with faults. It is off unless a test turns it on, so other tests see the same stores on every
-// host.
+// The platform's cache with faults. It is off unless a test turns it on. Other tests therefore see the same stores on
+// every host.
 class TestColo extends Colo {
   override get available(): boolean {
     return world.faults.colo !== 'off' && super.available
@@ -168,7 +168,7 @@ async function fault(env: Env, input: Input): Promise<undefined> {
   Object.assign(world.faults.objects, input.objects)
 }
 
-// An alarm may set other alarms, which also fire if they are due.
+// An alarm may set other alarms. If these are due, they fire, too.
 async function advance(env: Env, { nowMs = clock.now(), inFlight }: Input): Promise<object> {
   let rang = 0
   const errors: string[] = []
@@ -225,7 +225,8 @@ class TestObject extends DurableObject<Env> {
     return this.object.ring()
   }
 
-  // The control plane calls objects by fetch and without the faulty bindings, so faults are injected here.
+  // The control plane calls objects by fetch, so the faulty bindings do not see these calls. Their faults are
+  // injected here.
   override fetch(request: Request): Promise<Response> {
     return answer(nameOf(this.ctx), request, (command) => {
       countCall(this.className)

@@ -60,7 +60,8 @@ beforeEach(() => {
 
 const action = (kind, fields) => Object.assign(new Action(), { kind }, fields)
 
-// Serves a request with a stub core, step(event) -> actions. Returns the response once the exchange is over.
+// Serves a request with a stub core, whose function step(event) returns actions. Returns the response when the
+// exchange is over.
 async function exchange(step, request, env = {}) {
   const engine = {
     start: () => CONFIGURED,
@@ -80,7 +81,7 @@ async function exchange(step, request, env = {}) {
 const respond = (status, body = '') =>
   action(ACTION_RESPOND, { code: status, headers: [], body: [{ buffer: 0, data: new TextEncoder().encode(body) }] })
 
-// The values are the same as in host/unseal_test.go. The ciphertext was made with OpenSSL.
+// These values are also in host/unseal_test.go. The ciphertext was made with OpenSSL.
 const KEY = '/v/pkoZlcxxtao+UZzCDCP7/6ZKGZXMcbWqPlGcwgwg='
 const OTHER = 'AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8='
 const SHORT = 'AAECAwQFBgcICQoLDA0ODw=='
@@ -88,7 +89,7 @@ const AAD = 'project/proj_é/openai'
 const PLAIN = 'sk-provider-key'
 const SEALED = hex('cafebabefacedbaddecaf888f877dea513bd0d8b35434c4bee141d0f3c9e5d8ebc8b82004188d6d7c77c02')
 
-// Stores sealed in buffer 7, unseals a buffer and returns `<outcome> <plaintext> buffer <the buffer's content>`.
+// Stores sealed in buffer 7 and unseals a buffer. Returns `<outcome> <plaintext> buffer <the buffer's content>`.
 async function unsealed(buffer, key, name, sealed) {
   const step = ({ kind, id, code, data }) => {
     if (kind === EVENT_REQUEST) {

@@ -88,14 +88,14 @@ test('a leader that does not respond ends its flight for the followers', async (
   try {
     const { flights, leader, seats, leave } = flying(1)
     const piece = seats[0].next()
-    // A leader that responds keeps its flight for as long as it takes.
+    // While a leader responds, it keeps its flight, no matter how long it takes.
     for (let i = 0; i < 20; i++) {
       mock.timers.tick(1000)
       await Promise.resolve()
       await Promise.resolve()
     }
     assert.equal(leader.waiting, 1)
-    // An event loop in which the leader gets no turn stands in for a leader that the platform has ended.
+    // The leader gets no turn in this event loop. It acts like a leader that the platform has ended.
     for (let i = 0; i < 5; i++) mock.timers.tick(1000)
     assert.equal(text(await piece), `${FLIGHT_FAILED} `)
     assert.equal(new Seat(flights, 'name').leads, true)

@@ -1,5 +1,5 @@
-// Tests flights and the Cache API in workerd with a core that only joins, waits and lands. One request resolves
-// promises of another, and the platform may end a leader without notice.
+// Tests flights and the Cache API in workerd. The core only joins, waits and lands. One request resolves promises of
+// another, and the platform may end a leader without notice.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -67,7 +67,7 @@ export default {
       return Response.json({ found: found && new TextDecoder().decode(found), other: await colo.read('x') === undefined, available: colo.available })
     }
     if (!searchParams.has('mortal')) return serve(isolate, request, env, ctx)
-    // Nothing keeps this exchange alive after the response, which simulates the platform cutting waitUntil.
+    // Nothing keeps this exchange alive after the response. It acts as if the platform had cut waitUntil.
     void serve(isolate, request, env, { waitUntil() {} })
     return new Response('gone')
   },

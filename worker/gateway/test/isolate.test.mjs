@@ -10,8 +10,8 @@ const text = (value) => new TextDecoder().decode(value)
 const UNCHANGED = { sharedChanged: false, shared: NO_BYTES, pinnedChanged: false, pinned: NO_BYTES, pinnedKeepMs: 0 }
 
 /**
- * Creates an isolate whose steps have the given outputs. Its function step returns the isolate's data that the step
- * got.
+ * Creates an isolate whose steps have the given outputs. Its function step returns the isolate's data that a step
+ * gets.
  */
 function stepping(...outputs) {
   let seen

@@ -1,5 +1,5 @@
-// Checks the Workers' responses when their wasm modules do not run. They must match the core's fault table, from which
-// the core's tests write testdata/abi/lastresort.json.
+// Checks the Workers' responses when their wasm modules do not run. They must be the same as in
+// testdata/abi/lastresort.json. The core's tests write this file from the core's fault table.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'

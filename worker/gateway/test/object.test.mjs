@@ -31,7 +31,8 @@ function posted(command) {
   return result
 }
 
-// Returns an object with the reducer apply(command) -> partial output. events records writes, alarms and posts.
+// Returns an object whose reducer is apply(command), which returns a partial output. events records writes, alarms
+// and posts.
 function withReducer(apply) {
   const events = []
   const rows = new Map()
@@ -41,7 +42,7 @@ function withReducer(apply) {
     reads: () => OUTPUT,
     apply: ({ command }) => ({ ...OUTPUT, ...apply(command) }),
   }
-  const respond = [] // one function per post: resolves it with a status
+  const respond = [] // for each post, a function that resolves it with a status
   const platform = {
     storage: {
       kv: {

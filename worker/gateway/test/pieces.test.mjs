@@ -92,7 +92,7 @@ test('nothing more is gathered than there is room for', async () => {
   assert.deepEqual(taken, [1, LIMIT])
   assert.equal(pieces.room, undefined)
   pieces.add(new Uint8Array(5))
-  await endWait() // belongs to the first gathering, which is over
+  await endWait() // still counts for the first gathering, which is over
   assert.deepEqual(taken, [1, LIMIT])
   await endWait()
   assert.deepEqual(taken, [1, LIMIT, 5])

@@ -1,4 +1,4 @@
-// The platform's bindings, wrapped to inject the faults and update the counts of world.ts.
+// The platform's bindings. They are wrapped, so that they inject the faults of world.ts and update its counts.
 import type { Bytes } from '../src/abi.ts'
 import type { Platform } from '../src/object.ts'
 import { type ObjectClass, world } from './world.ts'
@@ -73,7 +73,7 @@ function faultyNamespace<T extends Rpc.DurableObjectBranded>(real: Namespace<T>,
   return used as Namespace<T>
 }
 
-// Commands whose reply was lost once. A retry passes the same array, which distinguishes it from another call.
+// Commands whose reply was lost once. A retry passes the same array. Another call passes another one.
 const lost = new WeakSet<Bytes>()
 
 async function faultyCall(stub: Callable, name: ObjectClass, command: Bytes): Promise<Bytes> {

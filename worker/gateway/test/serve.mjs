@@ -2,10 +2,10 @@
 //
 //   node worker/gateway/test/serve.mjs [--bundle] [--port N] [--env-file FILE.json] [--persist FOLDER] [NAME=VALUE ...]
 //
-// The pairs are the deployment's variables and secrets. The folder stores KV and the objects, which are otherwise
-// lost when the server ends. Prints `ready http://127.0.0.1:PORT` and runs until standard input ends. Requires
-// build/core-panic.wasm. Bundles the Worker if a source is newer than the bundle. With --bundle, it does only that.
-// Run it with --bundle before several servers start at the same time.
+// The pairs are the deployment's variables and secrets. The folder stores KV and the objects. Without a folder, they
+// are lost when the server ends. The program prints `ready http://127.0.0.1:PORT` and runs until standard input ends.
+// It requires build/core-panic.wasm. If a source is newer than the bundle, it bundles the Worker. With --bundle, it
+// does only that. If several servers start at the same time, run it with --bundle before.
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -45,7 +45,7 @@ function newestMs(...paths) {
   return Math.max(...files.map((file) => statSync(file).mtimeMs))
 }
 
-// Replaces a build step, so tests never run a stale bundle.
+// This replaces a build step: tests never run an old bundle.
 function bundleIfStale() {
   const sources = ['worker/gateway/src', 'worker/gateway/test', 'build/core-panic.wasm', 'core/catalog/catalog.bin']
   const newest = newestMs(...sources.map((path) => join(root, path)))
@@ -58,7 +58,8 @@ function bundleIfStale() {
   })
 }
 
-// The modules of the bundle. Their names start with a hash, and modules of older bundles may be in the directory.
+// The modules of the bundle. Their names start with a hash, because the directory may contain modules of older
+// bundles.
 function bundled() {
   const entry = readFileSync(join(bundle, 'entry.js'), 'utf8')
   const names = readdirSync(bundle).filter((name) => name === 'entry.js' || entry.includes(`./${name}`))

@@ -6,7 +6,7 @@ import { stubWorker } from './stubworker.mjs'
 
 const SIZE = 1 << 20
 
-// The stub core, whose actions depend on the path.
+// The stub core. Its actions depend on the path.
 const worker = `
 import { ACTION_CANCEL, ACTION_READ_BODY, ACTION_RESPOND, Action, EVENT_BODY, EVENT_REQUEST, NO_BYTES } from '../src/abi.ts'
 import { serve } from '../src/host.ts'
@@ -99,7 +99,7 @@ class Wire {
   }
 }
 
-// Returns the unhandled rejections and the outcomes of body reads so far.
+// Returns the unhandled rejections and the results of body reads up to now.
 async function observed() {
   const response = await fetch(`http://127.0.0.1:${port}/observed`)
   return await response.json()
@@ -155,8 +155,8 @@ for (const [target, header, name, want] of [
   ['//fields', '', ':path', '//fields'],
   ['/fields/%2f%68', '', ':path', '/fields/%2f%68'],
   ['/fields/"a"', '', ':path', '/fields/%22a%22'],
-  // The platform resolves dot segments before the Worker gets the request. The Go host does not, but no route
-  // contains any.
+  // The platform resolves dot segments before the Worker gets the request. The Go host does not. No route contains
+  // dot segments.
   ['/fields/../x/%2e%2E/y', '', ':path', '/y'],
   ['/fields', 'Cf-Connecting-Ip: 192.0.2.1', ':address', '192.0.2.1'],
   ['/fields', 'X-Forwarded-For: 192.0.2.1', ':address', '127.0.0.1'],

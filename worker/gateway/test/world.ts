@@ -53,7 +53,7 @@ export const world = {
   },
 }
 
-// Real time until the clock is first set.
+// Until the clock is first set, this is real time.
 let frozenAtMs: number | undefined
 clock.now = () => frozenAtMs ?? Date.now()
 
@@ -100,8 +100,8 @@ export function track(kind: keyof typeof working, promise: Promise<unknown>): Pr
 }
 
 /**
- * Waits for all tracked work. With inFlight, waits only for objects, and exchanges may continue. It polls, because a
- * promise of another request cannot be awaited.
+ * Waits for all tracked work. With inFlight, it waits only for objects, and exchanges may continue. It polls, because
+ * a request cannot await a promise of another request.
  */
 export async function waitUntilIdle(inFlight = false): Promise<void> {
   for (let waited = 0; working.objects > 0 || (working.exchanges > 0 && !inFlight); waited++) {
