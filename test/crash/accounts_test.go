@@ -13,7 +13,7 @@ type project struct {
 	id       string
 	name     string
 	accounts []*account
-	read     figures // the newest usage that the server reported before a crash
+	read     figures // the newest usage that the server has reported before a crash
 	answered int     // requests to which the provider sent a complete response
 	mu       sync.Mutex
 }
@@ -24,7 +24,7 @@ type account struct {
 	tag       string // in every prompt
 	mu        sync.Mutex
 	counts
-	dispatched int // requests that reached the provider
+	dispatched int // requests that have reached the provider
 }
 
 // counts are outcomes of requests.
@@ -46,7 +46,7 @@ func (a *account) now() counts {
 	return a.counts
 }
 
-// newProject creates a project. fields are its JSON fields.
+// newProject creates a project. fields are additional JSON fields.
 func (d *deployment) newProject(name, fields string) *project {
 	d.Helper()
 	got := d.mustAdmin("POST", "projects", fmt.Sprintf(`{"name":%q,"plan":"unlimited"%s}`, name, fields))
@@ -55,7 +55,7 @@ func (d *deployment) newProject(name, fields string) *project {
 	return p
 }
 
-// newAccount creates a key. fields are its JSON fields.
+// newAccount creates a key. fields are additional JSON fields.
 func (d *deployment) newAccount(p *project, tag, fields string) *account {
 	d.Helper()
 	got := d.mustAdmin("POST", "projects/"+p.id+"/keys", fmt.Sprintf(`{"name":%q%s}`, tag, fields))
@@ -77,8 +77,8 @@ func (p *project) all() []*account {
 	return p.accounts[:len(p.accounts):len(p.accounts)]
 }
 
-// collect counts the requests since the last call that the provider received, and those to which it sent a complete
-// response. No request may be in flight.
+// collect counts the requests since the last call that the provider has received. It also counts how many of them got
+// a complete response from the provider. No request may be in flight.
 func (d *deployment) collect() {
 	d.Helper()
 	d.eventually("the provider is idle", func() error {

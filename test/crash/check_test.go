@@ -7,15 +7,15 @@ import (
 	"strconv"
 )
 
-// Prices in dollars: 100 prompt and 50 completion tokens of the model "only", and the smallest and largest
-// reservation, with some room for the estimated prompt.
+// Prices in dollars. The first is for 100 prompt tokens and 50 completion tokens of the model "only". The others are
+// the smallest and the largest reservation, with some room for the estimated prompt.
 const (
 	answerCost  = 0.0002
 	leastAmount = 0.0004
 	mostAmount  = 0.0062
 )
 
-// checkAcknowledged checks the conditions that must hold as soon as the server is back.
+// checkAcknowledged checks what must be true as soon as the server is back.
 func (w *world) checkAcknowledged() {
 	w.Helper()
 	for _, a := range w.steady {
@@ -33,7 +33,7 @@ func (w *world) checkAcknowledged() {
 	w.checkDaily()
 }
 
-// checkSettled checks the conditions that must hold after the crash's reservations have expired.
+// checkSettled checks what must be true after the reservations from before the crash have expired.
 func (w *world) checkSettled() {
 	w.Helper()
 	w.collect()
@@ -68,8 +68,8 @@ func (p *project) sums() (all counts) {
 	return all
 }
 
-// checkUsage checks the conditions that always hold. Nothing is booked twice, no reported usage is lost, settled
-// requests cost the amount that the provider reported, and others cost their reservation.
+// checkUsage checks what must always be true. Nothing is booked twice, and no reported usage is lost. A settled
+// request costs the amount that the provider reported. Any other request costs its reservation.
 func (w *world) checkUsage(p *project, f figures) {
 	w.Helper()
 	all := p.sums()
@@ -92,8 +92,8 @@ func (w *world) checkUsage(p *project, f figures) {
 	p.read = f
 }
 
-// complete reports whether every response from the provider and every response to a caller is booked, if only as an
-// estimate.
+// complete reports whether every response by the provider and every response to a caller is booked. An estimate is
+// enough.
 func (p *project) complete(f figures) error {
 	all := p.sums()
 	if booked := f.settled() + f.expired; booked < int64(p.answered) || booked < int64(all.served) {
@@ -104,8 +104,8 @@ func (p *project) complete(f figures) error {
 
 var dayLeft = regexp.MustCompile(`"day";r=(\d+)`)
 
-// checkDaily checks the daily limit across all crashes, in both directions: no excess admissions, and no refusal
-// before it is reached.
+// checkDaily checks the daily limit across all crashes. Not too many requests may be admitted, and none may be
+// refused before the limit is reached.
 func (w *world) checkDaily() {
 	w.Helper()
 	before := w.daily.now()
@@ -134,9 +134,9 @@ func (w *world) checkDaily() {
 	}
 }
 
-// checkBudget checks the small budget in both directions. It is never exceeded, and a request that it covers is not
-// refused. The alarms of expired reservations may take a moment after the start. Until then, these reservations hold
-// part of the budget.
+// checkBudget checks the small budget. It must never be exceeded, and if it is enough for a request, that request
+// must not be refused. After the start, the alarms of expired reservations may take a moment. Until then, these
+// reservations hold part of the budget.
 func (w *world) checkBudget() {
 	w.Helper()
 	for _, a := range w.poor {
@@ -145,8 +145,8 @@ func (w *world) checkBudget() {
 	w.collect()
 }
 
-// spend sends a request with a key of the small budget. It returns an error if the request is refused even though
-// enough is left.
+// spend sends a request with a key of the small budget. If the request is refused although enough is left, it returns
+// an error.
 func (w *world) spend(a *account) error {
 	w.Helper()
 	f := w.figures(w.small)

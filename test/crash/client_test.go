@@ -22,8 +22,8 @@ func (r *response) String() string { return fmt.Sprintf("%d %.500s", r.status, r
 
 func (r *response) get(path string) gjson.Result { return gjson.GetBytes(r.body, path) }
 
-// send sends a request. An error means that no complete response arrived. The test then fails, unless the server was
-// killed.
+// send sends a request. An error means that no complete response has arrived. In that case, the test fails, unless it
+// has killed the server.
 func (d *deployment) send(method, path, header, value, body string) (*response, error) {
 	request, err := http.NewRequest(method, d.url(path), reader(body))
 	if err != nil {
@@ -35,7 +35,7 @@ func (d *deployment) send(method, path, header, value, body string) (*response, 
 
 func reader(body string) io.Reader { return strings.NewReader(body) }
 
-// do sends a request, as send does.
+// do sends a request in the way that send does.
 func (d *deployment) do(request *http.Request) (*response, error) {
 	if request.Method != "GET" {
 		request.Header.Set("Content-Type", "application/json")
@@ -59,7 +59,7 @@ func (d *deployment) admin(method, path, body string) (*response, error) {
 	return d.send(method, "/api/admin/"+path, "Authorization", "Bearer "+adminToken, body)
 }
 
-// mustAdmin is like admin, for a server that is up.
+// mustAdmin does the same as admin for a server that is up.
 func (d *deployment) mustAdmin(method, path, body string) *response {
 	d.Helper()
 	got, err := d.admin(method, path, body)
@@ -89,7 +89,7 @@ func (p prompt) String() string {
 }
 
 // complete sends a completion request with an account's key and counts its outcome. refusals are the statuses that
-// the account's limits allow. It returns nil if the server was killed in the meantime.
+// the account's limits allow. If the server was killed in the meantime, it returns nil.
 func (d *deployment) complete(a *account, p prompt, refusals ...int) *response {
 	p.tag = a.tag
 	a.count(func(n *counts) { n.sent++ })

@@ -15,7 +15,7 @@ const (
 	perSecond = 5
 )
 
-// stepped is a deployment under load whose clock is stepped back and forth.
+// stepped is a deployment under load. Its clock is moved forward and back in steps.
 type stepped struct {
 	*deployment
 	main                  *project
@@ -24,7 +24,7 @@ type stepped struct {
 	callers               sync.WaitGroup
 }
 
-// TestClockSteps steps the clock of a loaded server by an hour, past midnight and back.
+// TestClockSteps moves the clock of a server under load by an hour, past midnight and back.
 func TestClockSteps(t *testing.T) {
 	s := &stepped{deployment: deploy(t), stop: make(chan struct{})}
 	s.step(23*time.Hour + 30*time.Minute - virtualStart.Sub(virtualStart.Truncate(24*time.Hour)))
@@ -77,8 +77,8 @@ func (s *stepped) prompt(n int, stream bool) prompt {
 	return prompt{text: fmt.Sprint("count to 20, ", time.Now().UnixNano(), n), maxTokens: pick(amounts), stream: stream}
 }
 
-// stepInFlight steps the clock while a response is held back. A step forward makes the reservation expire, and the
-// late settlement must replace the charge for the expired reservation.
+// stepInFlight moves the clock while a response is held back. If it moves forward, the reservation expires. The late
+// settlement must then replace the charge for the expired reservation.
 func (s *stepped) stepInFlight(by time.Duration) {
 	s.Helper()
 	s.upstream.Next(fakeprovider.Behavior{Kind: "hold", Family: "anthropic"})
@@ -104,7 +104,8 @@ func (s *stepped) stepInFlight(by time.Duration) {
 	held.Wait()
 }
 
-// untilRefused waits until the daily key has reached its limit, while requests of the other keys are served.
+// untilRefused waits until the daily key has reached its limit. In the meantime, requests of the other keys are
+// served.
 func (s *stepped) untilRefused() {
 	s.Helper()
 	daily, steady, second := s.daily.now(), s.steady.now(), s.second.now()
@@ -117,7 +118,7 @@ func (s *stepped) untilRefused() {
 	})
 }
 
-// checkBooks compares the usage with the provider's count. Nothing was interrupted, so they are equal.
+// checkBooks compares the usage with the provider's count. Nothing was interrupted, so they must be equal.
 func (s *stepped) checkBooks() {
 	s.Helper()
 	s.collect()

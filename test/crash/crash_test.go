@@ -15,7 +15,8 @@ var kills = flag.Int("kills", 8, "number of times that TestKill kills the server
 const expiry = 10 * time.Minute
 
 // TestKill repeatedly kills the server under load. After each restart, it checks all acknowledged changes. Before
-// every second restart, the clock moves ten minutes forward, so the reservations from before the crash have expired.
+// every second restart, it moves the clock ten minutes forward. The reservations from before the crash have then
+// expired.
 func TestKill(t *testing.T) {
 	w := newWorld(deploy(t), *kills)
 	for n := range *kills {
@@ -42,7 +43,7 @@ func TestKill(t *testing.T) {
 	w.report()
 }
 
-// checkEverything checks the entire log and the database after a final kill.
+// checkEverything checks the whole log, and the database after a last kill.
 func (w *world) checkEverything() {
 	w.kill()
 	w.step(expiry)
@@ -56,7 +57,7 @@ func (w *world) checkEverything() {
 	w.checkDatabase()
 }
 
-// report prints the figures in such a way that `go test` in this directory shows them without -v.
+// report prints the figures. In this directory, `go test` shows them without -v.
 func (w *world) report() {
 	var all counts
 	changes := 0

@@ -22,8 +22,8 @@ import (
 	"github.com/postern-ai/postern/store/sqlite"
 )
 
-// checkIntegrity runs SQLite's own check on a copy of the database as the kill left it. The server recovers the
-// original.
+// checkIntegrity runs SQLite's own check on a copy of the database. The copy has the state in which the kill left the
+// database. The server recovers the original.
 func (d *deployment) checkIntegrity() {
 	d.Helper()
 	folder := d.TempDir()
@@ -32,7 +32,7 @@ func (d *deployment) checkIntegrity() {
 		d.Fatalf("no database: %v", err)
 	}
 	for _, file := range files {
-		if strings.HasSuffix(file, "-shm") { // an index of the log, which SQLite recreates
+		if strings.HasSuffix(file, "-shm") { // an index of the log; SQLite creates it again
 			continue
 		}
 		data, err := os.ReadFile(file)
@@ -54,7 +54,7 @@ func (d *deployment) checkIntegrity() {
 	}
 }
 
-// database is the data of a server that is not running, with the objects on it.
+// database is the data of a server that is not running. It runs the objects on that data.
 type database struct {
 	*world
 	store.Store
@@ -64,7 +64,7 @@ type database struct {
 // Now returns the time of the objects.
 func (w *world) Now() uint64 { return uint64(w.now().UnixMilli()) }
 
-// checkDatabase checks that after all alarms, no reservation is open and no delivery is waiting.
+// checkDatabase runs all alarms. After that, no reservation may be open, and no delivery may be waiting.
 func (w *world) checkDatabase() {
 	w.Helper()
 	opened, err := sqlite.Open(context.Background(), sqlite.Config{Dir: w.data(), Clock: w})
@@ -83,7 +83,7 @@ func (w *world) checkDatabase() {
 			db.checkMeter(a)
 		}
 	}
-	w.step(abi.RedeliverMs * time.Millisecond) // the checks above have closed idle slices, which the meters report to the Ledgers on their alarms
+	w.step(abi.RedeliverMs * time.Millisecond) // the checks above have closed idle slices; on their alarms, the meters report these to the Ledgers
 	db.quiesce()
 	db.checkOutbox(abi.ClassDirectory, directory.Name)
 	for _, p := range w.projects {

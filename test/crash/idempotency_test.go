@@ -9,8 +9,8 @@ import (
 	"github.com/postern-ai/postern/test/pgtest"
 )
 
-// TestIdempotencyKeys kills a server with requests in flight, on both stores. A request that was sent to a provider
-// is not sent again, unless its caller asks for it.
+// TestIdempotencyKeys kills a server while requests are in flight, on both stores. If a request was sent to a
+// provider, it must not be sent again, unless its caller asks for that.
 func TestIdempotencyKeys(t *testing.T) {
 	t.Run("SQLite", func(t *testing.T) { newKeyed(deploy(t)).check() })
 	t.Run("PostgreSQL", func(t *testing.T) { newKeyed(deployOn(t, pgtest.Start(t))).check() })
@@ -32,7 +32,7 @@ func newKeyed(d *deployment) *keyed {
 
 const rerunHeader = "X-Postern-Idempotency-Rerun"
 
-// ask sends a request with an idempotency key. Every key has its own request, and every second request is a stream.
+// ask sends a request with an idempotency key. Every key has its own request. Every second request is a stream.
 func (k *keyed) ask(n int, rerun bool) (*response, error) {
 	p := prompt{tag: k.tag, text: fmt.Sprint("count to 5, number ", n), maxTokens: amounts[0], stream: n%2 == 1}
 	request, err := http.NewRequest("POST", k.url("/api/ai/chat"), reader(p.String()))
@@ -80,8 +80,8 @@ func (k *keyed) check() {
 	const inFlight = 5
 	k.crash(inFlight)
 	if k.postgres != nil {
-		// Another replica might still be running the requests. Until their reservations expire, their outcome is not
-		// known.
+		// Another replica might still be running the requests. Until their reservations have expired, nobody knows
+		// their outcome.
 		for n := range inFlight {
 			if got := k.expect(n, true, 409, "idempotency_in_progress"); got.header.Get("Retry-After") != "1" {
 				k.Errorf("request %d: %v", n, got.header)
@@ -139,7 +139,7 @@ func (k *keyed) waitForHeld(n int) {
 	})
 }
 
-// rerun runs request 0 again, four times at once. One reaches the provider, and the others get 409.
+// rerun runs request 0 again, four times at once. One of the four reaches the provider. The others get a 409.
 func (k *keyed) rerun() {
 	k.Helper()
 	k.upstream.Next(fakeprovider.Behavior{Kind: "hold"})
@@ -169,7 +169,7 @@ func (k *keyed) rerun() {
 	}
 }
 
-// crashAfter kills the server as soon as a caller has a complete response. The response must be replayed.
+// crashAfter kills the server as soon as a caller has a complete response. This response must be replayed.
 func (k *keyed) crashAfter(n int) {
 	k.Helper()
 	k.dispatched++

@@ -20,10 +20,11 @@ type world struct {
 	dailyLimit            int
 	budget                float64
 	operators             []*operator
-	serial                atomic.Int64 // makes prompts unique, so that none is in the cache
+	serial                atomic.Int64 // makes prompts unique, so that no prompt is in the cache
 }
 
-// newWorld deploys a server with projects. The small budget and the daily limit last for about half of the kills.
+// newWorld deploys a server with projects. The small budget and the daily limit are enough for about half of the
+// kills.
 func newWorld(d *deployment, kills int) *world {
 	w := &world{deployment: d, dailyLimit: 5 + 3*kills, budget: 0.01 + 0.003*float64(kills)}
 	w.main = d.newProject("main", "")
@@ -92,7 +93,7 @@ func (w *world) violate(a *account) {
 	}
 }
 
-// readUsage records the usage of a project, which a crash must not decrease.
+// readUsage records the usage of a project. A crash must not decrease this usage.
 func (w *world) readUsage() {
 	for _, p := range []*project{w.main, w.small} {
 		got, err := w.admin("GET", "projects/"+p.id+"/usage", "")

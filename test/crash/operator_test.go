@@ -30,7 +30,7 @@ type entry struct{ action, key string }
 // maxKeys bounds an operator's keys.
 const maxKeys = 6
 
-// act makes one change. The key must then immediately work or be refused.
+// act makes one change. Immediately after it, the key must work or be refused.
 func (o *operator) act() {
 	live := o.live()
 	if len(live) < 2 || len(live) < maxKeys && rand.IntN(4) == 0 {
@@ -103,8 +103,8 @@ func (o *operator) change(k *managed, action, method, path, body string, apply f
 	o.try(k)
 }
 
-// try sends a request with a key whose state is known. To the server, a deleted key is like one that never existed,
-// and requests with such keys are rate limited.
+// try sends a request with a key whose state is known. To the server, a deleted key is the same as one that never
+// existed. Requests with such keys are rate limited.
 func (o *operator) try(k *managed) {
 	want := []int{200}
 	var refusals []int
@@ -120,8 +120,8 @@ func (o *operator) try(k *managed) {
 	}
 }
 
-// recover reads the keys whose last change was not acknowledged, because it is unknown whether the change happened.
-// If it did, the outbox retries until it takes effect.
+// recover reads the keys whose last change was not acknowledged: nobody knows whether this change was made. If it
+// was, the outbox retries until it takes effect.
 func (o *operator) recover() {
 	w := o.world
 	w.Helper()
@@ -155,7 +155,7 @@ func (o *operator) recover() {
 	}
 }
 
-// check checks every change that was acknowledged to the operator.
+// check checks every change that the server has acknowledged to the operator.
 func (o *operator) check() {
 	w := o.world
 	w.Helper()

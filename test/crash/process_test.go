@@ -20,7 +20,8 @@ import (
 
 const adminToken = "crash-tests-admin-token"
 
-// virtualStart is the server's time at the start of a test. Its day has room for one jump per crash.
+// virtualStart is the server's time at the start of a test. The rest of its day is long enough for one jump per
+// crash.
 var virtualStart = time.Date(2026, 11, 21, 0, 5, 0, 0, time.UTC)
 
 // patience is the maximum wait for a condition. It is long because the machine may be busy.
@@ -37,14 +38,13 @@ type deployment struct {
 	offset   time.Duration // of the server's clock
 	process  *exec.Cmd
 	output   *output
-	killed   atomic.Bool // since the server was last started
+	killed   atomic.Bool // whether the test has killed the server since its last start
 	client   *http.Client
 	projects []*project
 	postgres *pgtest.Server // nil: the server uses SQLite
 	database string
 }
 
-// output keeps what the server writes.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -78,7 +78,7 @@ var build = sync.OnceValues(func() (string, error) {
 // deploy starts a server on an empty data directory.
 func deploy(t *testing.T) *deployment { return deployOn(t, nil) }
 
-// deployOn starts a server on an empty database, or on an empty data directory if there is no database server.
+// deployOn starts a server on an empty database. If there is no database server, it uses an empty data directory.
 func deployOn(t *testing.T, postgres *pgtest.Server) *deployment {
 	binary, err := build()
 	if err != nil {
@@ -122,13 +122,12 @@ func freeAddress(t *testing.T) string {
 
 func (d *deployment) url(path string) string { return "http://" + d.address + path }
 
-// data returns the server's data directory.
 func (d *deployment) data() string { return filepath.Join(d.folder, "data") }
 
 // clockFile returns the path of the file with the offset of the server's clock in milliseconds.
 func (d *deployment) clockFile() string { return filepath.Join(d.folder, "clock") }
 
-// step changes the server's clock by a duration. If the server is running, the change takes effect at once.
+// step moves the server's clock by a duration. If the server is running, it sees the new time at once.
 func (d *deployment) step(by time.Duration) {
 	d.Helper()
 	d.offset += by
@@ -146,7 +145,6 @@ func (d *deployment) step(by time.Duration) {
 	}
 }
 
-// now returns the server's time.
 func (d *deployment) now() time.Time { return time.Now().Add(d.offset) }
 
 func (d *deployment) environment() []string {
@@ -183,7 +181,7 @@ func (d *deployment) start() {
 	})
 }
 
-// kill kills the server, which gets no chance to write anything else.
+// kill kills the server. The server gets no chance to write anything else.
 func (d *deployment) kill() {
 	d.killed.Store(true)
 	_ = d.process.Process.Kill()
@@ -192,7 +190,7 @@ func (d *deployment) kill() {
 	d.process = nil
 }
 
-// eventually waits until the check succeeds. If it does not, the test fails with the check's last error.
+// eventually waits until the check succeeds. If it never does, the test fails with the check's last error.
 func (d *deployment) eventually(what string, check func() error) {
 	d.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {

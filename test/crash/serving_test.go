@@ -26,10 +26,10 @@ type serving struct {
 	data     string
 	process  *exec.Cmd
 	ended    chan struct{}
-	err      error // result of the process, valid after ended is closed
+	err      error // result of the process; valid after ended is closed
 }
 
-// launch starts a server. change edits the command before it runs.
+// launch starts a server. Before it runs, change edits the command.
 func launch(t *testing.T, change func(*serving)) *serving {
 	t.Helper()
 	binary, problem := build()
@@ -88,7 +88,6 @@ func (s *serving) until(what string, check func() error) {
 	}
 }
 
-// end waits for the end of the process.
 func (s *serving) end() error {
 	s.Helper()
 	select {
@@ -100,7 +99,6 @@ func (s *serving) end() error {
 	}
 }
 
-// get returns the status and the body of a response.
 func (s *serving) get(url string, header ...string) (int, string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -120,7 +118,6 @@ func (s *serving) get(url string, header ...string) (int, string, error) {
 	return response.StatusCode, string(body), err
 }
 
-// answers waits until the server responds.
 func (s *serving) answers() {
 	s.Helper()
 	s.until("the server answers", func() error {

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestLogReaderLeaves closes the pipe that a server logs to. The server continues and counts the lines that nobody
-// received.
+// TestLogReaderLeaves closes the pipe to which a server logs. The server continues. It counts the lines that nobody
+// has received.
 func TestLogReaderLeaves(t *testing.T) {
 	reader, writer, err := os.Pipe()
 	if err != nil {
@@ -50,8 +50,8 @@ func TestLogReaderLeaves(t *testing.T) {
 	}
 }
 
-// TestStopDuringStart sends SIGTERM to a server that is waiting for a database that never responds. An earlier SIGHUP
-// changes nothing.
+// TestStopDuringStart sends SIGTERM to a server that waits for a database. The database never responds. A SIGHUP
+// before the SIGTERM changes nothing.
 func TestStopDuringStart(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -76,8 +76,8 @@ func TestStopDuringStart(t *testing.T) {
 	}
 }
 
-// TestRollingRestart checks that the server still serves new connections from the moment when /readyz reports
-// draining until the end of the delay. If there is a readiness probe, the delay is 5 s by default.
+// TestRollingRestart checks a server between the moment when /readyz reports draining and the end of the delay. It
+// must still serve new connections. If there is a readiness probe, the delay is 5 s by default.
 func TestRollingRestart(t *testing.T) {
 	s := launch(t, nil)
 	ready := func(want int) func() error {
@@ -111,8 +111,8 @@ func TestRollingRestart(t *testing.T) {
 	}
 }
 
-// TestSpecialFiles checks that FIFOs and devices instead of secret files, and files that are too large, are refused
-// with their names.
+// TestSpecialFiles checks secret files that are FIFOs, devices, or too large. They must be refused with an error that
+// has their name.
 func TestSpecialFiles(t *testing.T) {
 	fifo := t.TempDir() + "/fifo"
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {

@@ -45,7 +45,7 @@ var (
 	unreplayable       = verdict("unreplayable", keymeter.AdmitReply{Verdict: keymeter.Unreplayable})
 )
 
-// reserving admits a request with its full reservation or with its smallest one.
+// reserving admits a request, with its full reservation or with its smallest one.
 func reserving(less bool) func(any) []byte {
 	return func(command any) []byte {
 		reply := keymeter.AdmitReply{Verdict: keymeter.Admitted, Windows: windows}
@@ -85,8 +85,8 @@ var (
 	recallOne   = grant("recall one", ledger.GrantReply{Recall: []string{"meter-2"}, Next: "meter-3"}).given(afterMeter(""))
 )
 
-// afterMeter accepts only a Grant that continues after the given meter, or the first Grant if meter is "". The Ledger
-// never names a meter twice.
+// afterMeter accepts only a Grant that continues after the given meter. If meter is "", it accepts only the first
+// Grant. The Ledger never names a meter twice.
 func afterMeter(meter string) func(any) bool {
 	return func(command any) bool {
 		g, ok := command.(*ledger.Grant)
@@ -278,7 +278,7 @@ var openaiLong = &script{name: "a long stream", faults: streamFaults[1:2], piece
 	text("text", openaiText), text("more", openaiText), text("still more", openaiText), last("finish", openaiFinish+openaiEnd),
 }}
 
-// openaiBurst is a stream whose text arrives in one chunk, as it does behind a buffering proxy.
+// openaiBurst is a stream whose whole text arrives in one chunk, as it does after a proxy that buffers.
 var openaiBurst = &script{name: "a burst", faults: streamFaults[1:2], pieces: []piece{
 	text("start", openaiStart), text("burst", strings.Repeat(openaiText, 6)), last("more and the end", strings.Repeat(openaiText, 2)+openaiFinish+openaiEnd),
 }}
@@ -307,7 +307,7 @@ var (
 	late   = busy.withHeaders("429, in a minute", abi.Header{Name: "retry-after", Value: "60"})
 	onDate = busy.withHeaders("429, at a date", abi.Header{Name: "retry-after", Value: "Sat, 21 Nov 2026 12:00:01 GMT"})
 
-	// openaiLongStart sends more data before its text than the gateway can hold back.
+	// openaiLongStart sends so much data before its text that the gateway cannot hold it back.
 	openaiLongStart = &script{name: "a stream with a long start", faults: streamFaults[1:2], pieces: []piece{
 		text("many starts", strings.Repeat(openaiStart, 20)), text("text", openaiText), last("finish", openaiFinish+openaiEnd),
 	}}
@@ -333,7 +333,7 @@ var openaiOnePiece = &script{name: "a one-piece stream", faults: streamFaults[:2
 
 const ping = "event: ping\ndata: {\"type\":\"ping\"}\n\n"
 
-// anthropicPing and responsesPing send more data before their text than the gateway can hold back.
+// anthropicPing and responsesPing send so much data before their text that the gateway cannot hold it back.
 var (
 	anthropicPing = &script{name: "messages that ping", faults: streamFaults[1:2], pieces: []piece{
 		text("start and pings", anthropicStart+strings.Repeat(ping, 60)), text("text", anthropicText), last("stop", anthropicEnd),

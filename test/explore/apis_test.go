@@ -6,11 +6,11 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// compacted is a compaction. Its last item is encrypted.
+// compacted is a compaction, whose last item is encrypted.
 var compacted = choice{name: "200", clean: true, event: abi.Event{Kind: abi.EventResponse, Code: 200, Headers: jsonType,
 	Data: []byte(strings.Replace(responsesWhole, `"type":"message"`, `"type":"compaction","encrypted_content":"AAAA"},{"type":"message"`, 1))}}
 
-// at requires that each model is called at a URL that ends with a given string: model, end, model, end, …
+// at requires for each model that its URL ends with a given string. Its arguments are: model, end, model, end, …
 func at(pairs ...string) func(*scenario) {
 	return func(s *scenario) {
 		s.calledAt = map[string]string{}
@@ -21,8 +21,8 @@ func at(pairs ...string) func(*scenario) {
 	}
 }
 
-// severalAPIs returns requests for models that their provider serves on two APIs, and requests on endpoints that only
-// some providers have.
+// severalAPIs returns requests for models that their provider serves on two APIs. It also returns requests on
+// endpoints that only some providers have.
 func severalAPIs() []*scenario {
 	const chat, responses, compact, tokens = "/v1/chat/completions", "/v1/responses", "/v1/responses/compact", "/v1/responses/input_tokens"
 	none := allow()

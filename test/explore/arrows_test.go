@@ -11,7 +11,7 @@ import (
 // allAtOnce is a stream in one chunk.
 var allAtOnce = &script{name: "all at once", noEnd: true, pieces: []piece{last("all", openaiStart+strings.Repeat(openaiText, 6)+openaiFinish+openaiEnd)}}
 
-// arrows returns short scenarios that cover rare steps from one phase to another.
+// arrows returns short scenarios for rare steps from one phase to another.
 func arrows() []*scenario {
 	cold := func(name, path, body string, change func(*doc.Record), more alphabet, changes ...func(*scenario)) *scenario {
 		return post(name, path, body, alphabet{"key": {absent}, "admit check": {stale(change)}}.with(more), append([]func(*scenario){staysConnected}, changes...)...)

@@ -10,7 +10,7 @@ import (
 	"github.com/postern-ai/postern/core/keymeter"
 )
 
-// bugs lists bugs to inject into the machine, each with the text of the violation that must be found.
+// bugs lists bugs to inject into the machine. Each has the text of the violation that must be found.
 var bugs = []struct {
 	name   string
 	tamper func(e *abi.Event, out *abi.StepOutput)
@@ -114,7 +114,8 @@ func TestInjectedBugsAreFound(t *testing.T) {
 	}
 }
 
-// TestInjectedBugsOfIdempotencyAreFound does the same for requests with an Idempotency-Key.
+// TestInjectedBugsOfIdempotencyAreFound does the same as TestInjectedBugsAreFound for requests with an
+// Idempotency-Key.
 func TestInjectedBugsOfIdempotencyAreFound(t *testing.T) {
 	early := func(a *abi.Action) bool { return a.Kind == abi.ActionRespond || a.Kind == abi.ActionClose }
 	for _, bug := range []struct {
@@ -145,7 +146,8 @@ func TestInjectedBugsOfIdempotencyAreFound(t *testing.T) {
 	}
 }
 
-// TestInjectedBugsOfTheGovernorAreFound does the same for requests that the Governor and a classifier check.
+// TestInjectedBugsOfTheGovernorAreFound does the same as TestInjectedBugsAreFound for requests that the Governor and
+// a classifier check.
 func TestInjectedBugsOfTheGovernorAreFound(t *testing.T) {
 	for _, bug := range []struct {
 		name   string

@@ -16,7 +16,7 @@ import (
 // maxState is the maximum size of an exchange's state in bytes.
 const maxState = 8 << 10
 
-// Marked texts whose appearance the checks restrict.
+// Marked texts. The checks restrict where they may appear.
 const (
 	promptMark          = "marked-prompt"
 	completionMark      = "marked-answer"
@@ -28,13 +28,14 @@ const (
 	masterKey           = "bWFya2VkLW1hc3Rlci1rZXktMzItYnl0ZXMtbG9uZyE="
 )
 
-// secrets must not leave the gateway. A provider key may be sent only to URLs with the given prefix.
+// secrets must not leave the gateway. Each provider key has a prefix, and the key may be sent only to URLs with that
+// prefix.
 var secrets = []struct{ text, url string }{
 	{callerKey, ""}, {developmentKey, ""}, {projectKey, ""}, {masterKey, ""},
 	{openaiKey, "https://openai.test/"}, {anthropicKey, "https://anthropic.test/"}, {projectOpenAIKey, "https://openai.test/"}, {geminiKey, "https://gemini.test/"}, {projectAnthropicKey, "https://anthropic.test/"},
 }
 
-// texts are conversation content, which must not appear in logs, headers and names.
+// texts are parts of conversations. They must not appear in logs, headers and names.
 var texts = []string{promptMark, completionMark}
 
 func (w *world) checkState() {
@@ -99,7 +100,7 @@ func (w *world) checkHeaders(a *abi.Action) {
 	}
 }
 
-// checkLeaks finds secrets and, if private is set, conversation content.
+// checkLeaks finds secrets. If private is set, it also finds parts of conversations.
 func (w *world) checkLeaks(where string, data []byte, private bool) {
 	for _, s := range secrets {
 		if bytes.Contains(data, []byte(s.text)) {
@@ -117,7 +118,7 @@ func (w *world) checkLeaks(where string, data []byte, private bool) {
 func (w *world) checkStored(a *abi.Action) {
 	kind, _, _ := strings.Cut(a.Key, "/")
 	if kind != "cache" {
-		// The number of repetitions does not matter.
+		// The check ignores how often a fact is repeated.
 		if what := fmt.Sprintf("remember %s (%d bytes)", kind, len(w.join(a.Body))); !strings.Contains(w.facts.outcomes, what) {
 			w.facts.record(what)
 		}
@@ -130,7 +131,7 @@ func (w *world) checkStored(a *abi.Action) {
 	}
 }
 
-// checkFetch checks that a fetch follows an admission and goes to an allowed target with that target's credentials.
+// checkFetch checks that a fetch follows an admission, goes to an allowed target, and has that target's credentials.
 func (w *world) checkFetch(a *abi.Action) {
 	body := w.join(a.Body)
 	for _, s := range secrets {
@@ -166,8 +167,8 @@ func (w *world) checkFetch(a *abi.Action) {
 	}
 }
 
-// checkTime checks that an attempt's timeouts fit into the request's remaining time. The total timeout of a stream
-// may exceed it.
+// checkTime checks that an attempt's timeouts are not longer than the request's remaining time. Only the total
+// timeout of a stream may be longer.
 func (w *world) checkTime(a *abi.Action) {
 	left := startMs + w.config.Routing.RequestMs - min(w.nowMs, startMs+w.config.Routing.RequestMs)
 	limits := []uint64{a.HeadMs, a.FirstByteMs, a.TotalMs}
@@ -188,7 +189,7 @@ func contains(a *abi.Action, body []byte, text string) bool {
 	return slices.ContainsFunc(a.Headers, func(h abi.Header) bool { return strings.Contains(h.Value, text) })
 }
 
-// target returns the model that a fetch calls, found by its upstream name.
+// target returns the model that a fetch calls. It finds the model by its upstream name.
 func (w *world) target(a *abi.Action) string {
 	body := w.join(a.Body)
 	for i := range w.config.Models {
@@ -302,7 +303,7 @@ func (w *world) noteLedger(meaning string, data []byte) {
 		var policy doc.Policy
 		policy, err = doc.DecodePolicy(data)
 		if policy.Version < currentPolicy || policy.Version == currentPolicy && w.facts.seen&sawRound != 0 {
-			err = abi.ErrMalformed // older than the policy of the current record; handled like a malformed reply
+			err = abi.ErrMalformed // older than the policy of the current record, so it counts as a malformed reply
 		}
 	case "report first", "report waited", "report final":
 		var reply ledger.ReportReply
@@ -324,7 +325,7 @@ func (w *world) noteVerdict(p *pending, reply *keymeter.AdmitReply) {
 			f.admitted, f.idem = command.Mode, command.Idempotency != ""
 			w.noteViolations(command.Violations)
 			if command.Version == 0 {
-				f.seen |= sawOutage // the request did not have the record, so the meter must return it
+				f.seen |= sawOutage // the request did not have the record, so the meter must return the record
 			}
 		}
 	case keymeter.Unknown, keymeter.Inactive:
@@ -354,7 +355,7 @@ func (w *world) noteSettle(settle *keymeter.Settle) {
 	f := &w.facts
 	f.freed = f.freed || settle.Idempotency != "" && len(settle.Answer) == 0 && !settle.Oversized
 	if settle.Outcome == keymeter.Finish && f.admitted == keymeter.ModeReserve {
-		f.record(settleText(settle)) // stores a response whose settlement is waiting for the classifier
+		f.record(settleText(settle)) // stores a response while its settlement waits for the classifier
 		return
 	}
 	if f.settled++; f.settled > 1 {
@@ -374,7 +375,7 @@ func (w *world) noteSettle(settle *keymeter.Settle) {
 	f.record(settleText(settle))
 }
 
-// checkCharged checks that a settled model was called.
+// checkCharged checks that a settle names only models that were called.
 func (w *world) checkCharged(model string) {
 	if model != "" && !strings.Contains(w.facts.called, model+" ") && !slices.Contains(w.scenario.mayName, model) {
 		w.violate("%s is settled, which was not called (called: %s)", model, w.facts.called)
@@ -407,8 +408,8 @@ func settleText(s *keymeter.Settle) string {
 	return fmt.Sprintf("%s (%d %s)", text, s.Trace.Status, strings.TrimSpace(s.Trace.Provider+" "+[...]string{"", "miss", "hit"}[s.Trace.Cache]))
 }
 
-// checkOver checks that no timer and no provider call continues after the complete response. Pending reads may
-// continue, because they end on their own.
+// checkOver checks that no timer and no provider call continues after the complete response. Reads that are pending
+// may continue, because they end on their own.
 func (w *world) checkOver() {
 	if !w.responded() || len(w.ready) > 0 {
 		return
@@ -431,8 +432,8 @@ func (w *world) checkOver() {
 	}
 }
 
-// checkStoredFirst checks that a response is stored under the idempotency key before it is sent, and that the key is not freed.
-// A failure is not stored.
+// checkStoredFirst checks a response under an idempotency key. It must be stored before it is sent, and the key must
+// not be freed. If the response is a failure, it is not stored.
 func (w *world) checkStoredFirst(success bool) {
 	f := &w.facts
 	switch {
@@ -444,7 +445,7 @@ func (w *world) checkStoredFirst(success bool) {
 	}
 }
 
-// succeeded reports whether the bytes end a stream successfully.
+// succeeded reports whether a stream ends successfully with these bytes.
 func succeeded(sent []byte) bool {
 	for _, mark := range []string{"data: [DONE]", "event: message_stop", "event: response.completed"} {
 		if bytes.Contains(sent, []byte(mark)) {
@@ -454,7 +455,8 @@ func succeeded(sent []byte) bool {
 	return false
 }
 
-// checkSent checks that a stream has one start and one end, even if several targets contribute.
+// checkSent checks that a stream has one start and one end. This also holds if several targets have contributed to
+// it.
 func (w *world) checkSent() {
 	for _, m := range marks {
 		switch m.name {
@@ -466,7 +468,6 @@ func (w *world) checkSent() {
 	}
 }
 
-// checkEnd checks an exchange that has ended.
 func (w *world) checkEnd() {
 	f := &w.facts
 	switch {

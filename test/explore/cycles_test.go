@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// cycle is a set of states that are mutually reachable.
+// cycle is a set of states. Each of them can be reached from each other one.
 type cycle struct {
 	entry   int32
-	always  []uint64        // the actions that are outstanding in all of its states
-	replied map[uint64]bool // the actions that get a reply on its transitions
+	always  []uint64        // actions that are outstanding in all of its states
+	replied map[uint64]bool // actions that get a reply on its transitions
 }
 
-// findCycles finds cycles that can repeat forever even though every outstanding action eventually gets its reply.
-// These are the cycles in which no action stays outstanding throughout.
+// findCycles finds cycles that can repeat forever although every outstanding action gets its reply at some time. In
+// such a cycle, no action is outstanding in all states without a reply.
 func (x *search) findCycles() {
 	for _, c := range x.cycles() {
 		if !slices.ContainsFunc(c.always, func(id uint64) bool { return !c.replied[id] }) {

@@ -81,7 +81,7 @@ var (
 		append([]abi.Header{{Name: "POSTERN_CONTROL", Value: "off"}}, deploymentEnv...)}
 )
 
-// keyRecord returns the record of the caller's key, as KV and its meter send it.
+// keyRecord returns the record of the caller's key. KV and the key's meter send this record.
 func keyRecord(change func(*doc.Record)) []byte {
 	r := doc.Record{
 		Version: 5, KeyID: "key_1", ProjectID: "prj_1", Kind: keys.Gateway, Environment: keys.Production, Plan: "free",

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A file in testdata/ends has the ends of a family's scenarios: headings "== SCENARIO", followed by the outcomes that
-// all of these scenarios have, one per line.
+// A file in testdata/ends has the ends of a family's scenarios. It has one or more headings "== SCENARIO". After
+// them, it has the outcomes of these scenarios, one per line.
 const heading = "== "
 
 // committed returns the ends in testdata/ends, by scenario.
@@ -47,7 +47,8 @@ var reachedEnds struct {
 	byScenario map[string]string
 }
 
-// compareEnds compares a scenario's outcomes with the committed ones. With -rewrite, it keeps them to be written.
+// compareEnds compares a scenario's outcomes with the committed ones. With -rewrite, it only keeps them. writeEnds
+// then writes them.
 func (x *search) compareEnds(t *testing.T) {
 	var ends []string
 	for outcome := range x.outcomes {
@@ -89,7 +90,7 @@ func writeEnds(t *testing.T) {
 	}
 }
 
-// familyText groups scenarios by their ends, in the order of their first scenarios.
+// familyText groups scenarios that have the same ends. The groups are in the order of their first scenarios.
 func familyText(scenarios []*scenario) string {
 	var distinct []string
 	headings := map[string]string{}

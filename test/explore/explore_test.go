@@ -63,7 +63,7 @@ func reached() (n int) {
 	return n
 }
 
-// TestExplore follows every path of every scenario, checks the invariants, and compares the outcomes with
+// TestExplore follows every path of every scenario. It checks the invariants and compares the outcomes with
 // testdata/ends.
 func TestExplore(t *testing.T) {
 	t.Run("scenarios", func(t *testing.T) {
@@ -102,7 +102,7 @@ func TestExplore(t *testing.T) {
 	}
 }
 
-// phasesSeen are the phases in which a row left the exchange. nil means that the row was not reached.
+// phasesSeen are the phases to which a row has led the exchange. nil means that the row was not reached.
 type phasesSeen map[string]bool
 
 func (p *phasesSeen) add(more phasesSeen) {
@@ -125,7 +125,7 @@ func (x *search) report(t *testing.T) {
 		}
 	}
 	if x.scenario.slow {
-		return // a slow host has the same ends, and perhaps more
+		return // on a slow host, there are the same ends and perhaps more
 	}
 	x.compareEnds(t)
 }
@@ -163,9 +163,9 @@ func fileName(text string) string {
 	return name[:min(len(name), 120)] + ".txt"
 }
 
-// sharesWith reports whether another row covers the arrow from a row to a phase. That is the case if both rows lead
-// to the same set of phases through one function, the row has reached the set, and the other row has reached the
-// phase.
+// sharesWith reports whether another row covers the arrow from a row to a phase. Three conditions must hold: both
+// rows lead to the same set of phases through one function, the row has reached the set, and the other row has
+// reached the phase.
 func sharesWith(next [][]string, row int, phase string) bool {
 	for _, shared := range machine.shared() {
 		set := shared.Phases
@@ -181,7 +181,7 @@ func sharesWith(next [][]string, row int, phase string) bool {
 	return false
 }
 
-// reaches reports whether a row reached the set. The phase "done" does not count, because a row may be done for
+// reaches reports whether a row has reached the set. It ignores the phase "done", because a row may be done for
 // another reason.
 func reaches(row int, set []string) bool {
 	return slices.ContainsFunc(set, func(phase string) bool { return phase != "done" && total.rows[row][phase] })
@@ -191,7 +191,7 @@ func includes(all, set []string) bool {
 	return !slices.ContainsFunc(set, func(phase string) bool { return !slices.Contains(all, phase) })
 }
 
-// elsewhere lists arrows, or rows with all their arrows, that no scenario covers, with the reason.
+// elsewhere lists arrows that no scenario covers, with the reason. A row stands for all its arrows.
 var elsewhere = map[string]string{
 	"follow/tick > done":   "a leader that is stuck: core/exchange/testdata/flight-stuck.txt",
 	"follow/buffer":        "the bytes are checked before they are kept, so that following them cannot fail; the handler is that of follow/flight",

@@ -6,8 +6,8 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// Single flight: the other exchanges of a flight are part of the environment. At every point, a follower sees every
-// way in which its leader can behave, and a leader sees followers join and leave.
+// Single flight: the environment includes the other exchanges of a flight. At every point, a follower sees everything
+// that its leader can do, and a leader sees followers join and leave.
 
 // seat is the exchange's role in a flight.
 type seat uint8
@@ -18,13 +18,13 @@ const (
 	following
 )
 
-// flown is the data that a leader published and landed.
+// flown is the data that a leader has published and landed.
 type flown struct {
-	pieces  [][]byte // of a stream; empty for a non-streaming response
+	pieces  [][]byte // pieces of a stream; empty for a non-streaming response
 	landing []byte
 }
 
-// joinFlight replies to an ActionJoin: with a value from memory, or with the exchange's role in the flight.
+// joinFlight replies to an ActionJoin. The reply is a value from memory, or the role of the exchange in the flight.
 func (w *world) joinFlight(a *abi.Action) {
 	if w.facts.seat != apart {
 		w.violate("the exchange joins a second flight")
@@ -92,7 +92,7 @@ func (w *world) flights() (options []option) {
 	return options
 }
 
-// leaderDoes returns the ways in which the leader of the followed flight can continue.
+// leaderDoes returns everything that the leader of the followed flight can do next.
 func (w *world) leaderDoes(p *pending) (options []option) {
 	id, flown, read := p.action.ID, w.scenario.flown, w.facts.read
 	add := func(what string, code uint64, data []byte, then func(*world)) {
@@ -123,8 +123,8 @@ func (w *world) leaderDoes(p *pending) (options []option) {
 	return options
 }
 
-// checkDeserted checks that a stream without its caller and without followers is cut at the first event that reveals
-// this.
+// checkDeserted checks a stream that has lost its caller and has no followers. The first event that shows this must
+// cut the stream.
 func (w *world) checkDeserted(e *abi.Event) {
 	shows := e.Kind == abi.EventChunk || e.Kind == abi.EventTimer && e.ID == tickID
 	if shows && w.facts.disconnected && w.facts.waiting == 0 && w.streamOpen() {
@@ -134,7 +134,7 @@ func (w *world) checkDeserted(e *abi.Event) {
 
 const tickID = 12
 
-// fly runs a request with a follower to its end, and returns the data that it published and landed.
+// fly runs a request with a follower to its end. It returns the data that the request has published and landed.
 func fly(s *scenario) *flown {
 	s.flown = &flown{}
 	w := newWorld(s, s.deploy.parse())
@@ -151,7 +151,7 @@ func fly(s *scenario) *flown {
 	return &flown{w.published, w.landed}
 }
 
-// shared returns requests that share a flight, as its leader and as a follower.
+// shared returns requests that share a flight. There are requests that lead it and requests that follow.
 func shared() []*scenario {
 	sharing := func(name, path, body string, more alphabet, changes ...func(*scenario)) *scenario {
 		all := alphabet{"key": {record(cached)}, "cache": {absent}, "admit": {admitted}}.with(more)

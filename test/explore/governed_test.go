@@ -10,7 +10,8 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// IDs of the actions of a classifier: its text, its call and the settlement that waits for it.
+// IDs of the actions of a classifier: one for its text, one for its call, and one for the settlement that waits for
+// it.
 const (
 	classifyTextID = 18
 	classifyID     = 19
@@ -18,14 +19,14 @@ const (
 )
 
 const (
-	// redactedMark is a value that the Governor redacts. It may go back to the caller but nowhere else.
+	// redactedMark is a value that the Governor redacts. It may go back to the caller and nowhere else.
 	redactedMark = "marked.person@example.com"
 	// blockedMark is a word that the Governor blocks or redacts in responses. It must not go anywhere.
 	blockedMark = "xmarkedword"
 )
 
-// checkGoverned checks that a redacted value is sent only to the caller, and that a blocked text is sent to nobody
-// (invariant I14).
+// checkGoverned checks invariant I14: a redacted value is sent only to the caller, and a blocked text is sent to
+// nobody.
 func (w *world) checkGoverned(a *abi.Action) {
 	if !w.scenario.governed {
 		return
@@ -54,8 +55,8 @@ func (w *world) checkGoverned(a *abi.Action) {
 	}
 }
 
-// withoutAnswer returns the data that leaves with a command, except the stored response of an idempotent request.
-// That response belongs to the caller and contains its values.
+// withoutAnswer returns the data that leaves with a command. It leaves out the stored response of an idempotent
+// request, because that response belongs to the caller and contains the caller's values.
 func withoutAnswer(leaves []byte, a *abi.Action) []byte {
 	settle, ok := keymeter.Open(a.Data).(*keymeter.Settle)
 	if !ok || a.Class != abi.ClassKeyMeter || len(settle.Answer) == 0 {
@@ -79,20 +80,20 @@ func (w *world) checkClassifier(model string) {
 	}
 }
 
-// noteClassifier records a classifier's failure, which a policy may turn into a 503.
+// noteClassifier records a classifier's failure. A policy may turn this failure into a 503.
 func (w *world) noteClassifier(e *abi.Event) {
 	if e.Code != 200 || e.Kind != abi.EventResponse || !bytes.Contains(e.Data, []byte("risk")) {
 		w.facts.seen |= sawOutage
 	}
 }
 
-// outlivesResponse reports whether an action may end after the response. This applies to the actions of a classifier
-// that runs alongside the request, and to those of a lease's keeper.
+// outlivesResponse reports whether an action may end after the response. Two kinds may: the actions of a classifier
+// that runs while the request does, and those of a lease's keeper.
 func (p *pending) outlivesResponse() bool {
 	return slices.Contains([]uint64{classifyTextID, classifyID, heldSettleID, leaseTimerID, pinnedID, talliedID}, p.action.ID)
 }
 
-// noteViolations records the violations in a command. Each must be reported only once.
+// noteViolations records the violations in a command. Each may be reported only once.
 func (w *world) noteViolations(list []ledger.Violation) {
 	for i := range list {
 		text := violationText(&list[i]) + ";"
@@ -111,8 +112,8 @@ func violationText(v *ledger.Violation) string {
 	return direction + " " + v.Rule + " " + v.Decision
 }
 
-// checkReported checks at the end that the meter has the violations that were reported to the caller, and the
-// violations of the request.
+// checkReported checks the end of an exchange: the meter must have the request's violations and the violations that
+// the caller was shown.
 func (w *world) checkReported() {
 	f := &w.facts
 	if f.blocked && !strings.Contains(f.reported, " block;") {

@@ -36,7 +36,7 @@ func strictly(s *governor.Settings) { s.Classifier.Strict = true }
 
 func failClosed(s *governor.Settings) { s.Classifier.FailClosed = true }
 
-// judgedBy adds a classifier.
+// judgedBy adds a classifier to a policy.
 func judgedBy(model string) func(*governor.Settings) {
 	return func(s *governor.Settings) {
 		s.Classifier = governor.Classifier{Kind: governor.ChatClassifier, Model: model, TimeoutMs: 2000, Threshold: 50}
@@ -55,7 +55,7 @@ func settings(changes ...func(*governor.Settings)) func(*doc.Policy) {
 	}
 }
 
-// under returns replies with the record of a key and the policy of a project that uses the Governor.
+// under returns replies with the record of a key, and with the policy of a project that uses the Governor.
 func under(p func(*doc.Policy), changes ...func(*doc.Record)) alphabet {
 	return alphabet{
 		"key":    {record(both(append([]func(*doc.Record){plan, withPolicy(currentPolicy)}, changes...)...))},
@@ -91,13 +91,13 @@ func answered(c choice, name, text string) choice {
 	return c
 }
 
-// placeholders is a stream in which the placeholder is split in two.
+// placeholders is a stream in which the placeholder is split into two parts.
 var placeholders = &script{name: "a stream with a placeholder", faults: streamFaults[1:2], pieces: []piece{
 	text("start", openaiStart+chunkOf(`{"content":"`+completionMark+` [EMA"}`, "null")), text("rest", chunkOf(`{"content":"IL_1], and"}`, "null")),
 	last("finish", openaiFinish+openaiEnd),
 }}
 
-// marked is a stream in which the marked word is split in two, and markedLast is one that ends with it.
+// marked is a stream in which the marked word is split into two parts. markedLast is a stream that ends with it.
 var (
 	marked = &script{name: "a stream with a marked word", faults: streamFaults[1:2], pieces: []piece{
 		text("start", openaiStart+chunkOf(`{"content":"`+completionMark+` `+blockedMark[:5]+`"}`, "null")),
@@ -152,7 +152,7 @@ func governed() []*scenario {
 	}
 }
 
-// marksNothing turns off the checks of marked texts, for requests whose marked value may pass.
+// marksNothing turns off the checks of marked texts. It is for requests whose marked value may pass.
 func marksNothing(s *scenario) { s.governed = false }
 
 func (c choice) named(name string) choice {

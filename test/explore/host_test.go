@@ -11,7 +11,7 @@ import (
 	events "github.com/postern-ai/postern/test/transcript"
 )
 
-// happen performs one option, then delivers all replies that are available immediately.
+// happen performs one option. Then it delivers all replies that are available at once.
 func (w *world) happen(o *option) {
 	w.trace.choose(o.label)
 	o.happen(w)
@@ -49,12 +49,12 @@ func (w *world) step(event abi.Event) {
 	}
 }
 
-// streamOpen reports whether a stream may still produce billed tokens: its end marker has not arrived.
+// streamOpen reports whether a stream may still produce tokens that are billed: its end marker has not arrived.
 func (w *world) streamOpen() bool {
 	return !w.facts.clean && slices.ContainsFunc(w.open, func(p pending) bool { return p.action.Kind == abi.ActionFetch && p.action.Stream != 0 })
 }
 
-// host is a world, as seen by the interpreter.
+// host is a world in the form that the interpreter uses.
 type host world
 
 func (h *host) Run(in *abi.StepInput) (out abi.StepOutput, ok bool) {
@@ -119,8 +119,8 @@ func (h *host) Start(a *abi.Action) {
 
 func (h *host) Outstanding(id uint64) bool { return (*world)(h).find(id) != nil }
 
-// Cancel removes an action. The action's reply must not be available yet, because hosts need not discard a reply that
-// is.
+// Cancel removes an action. The action's reply must not be available yet: a host may deliver a reply that was
+// available before the cancellation.
 func (h *host) Cancel(id uint64) {
 	if slices.ContainsFunc(h.ready, func(e abi.Event) bool { return e.ID == id }) {
 		h.Violate("ID %d is canceled after its reply arrived", id)
@@ -173,7 +173,7 @@ func (w *world) sendToCaller(a *abi.Action, body []byte) {
 	}
 }
 
-// drain waits for the caller to read. If the client has disconnected, the host notices it here.
+// drain waits for the caller to read. If the client has disconnected, the host notices that here.
 func (w *world) drain() {
 	if w.scenario.disconnects && !w.facts.disconnected && !w.disconnecting() && w.oracle([]string{"the write succeeds", "the write fails"}) == 1 {
 		w.ready = append(w.ready, abi.Event{Kind: abi.EventDisconnect})
@@ -202,7 +202,7 @@ func (w *world) held(meaning string) []choice {
 	return slices.DeleteFunc(slices.Clone(w.choices(meaning+" memory")), func(c choice) bool { return c.event.Code != abi.OutcomeOK })
 }
 
-// readMemory replies to a read with a value in host memory, or leaves the read to KV.
+// readMemory replies to a read with a value in host memory. If there is none, KV replies to the read.
 func (w *world) readMemory(a *abi.Action) {
 	if a.Where&abi.WhereMemory == 0 {
 		return
@@ -233,7 +233,7 @@ func (w *world) readMemory(a *abi.Action) {
 	w.atOnce(event)
 }
 
-// atOnce replies immediately, as hosts do. On a slow host, other events may happen first.
+// atOnce replies immediately, as hosts do. On a slow host, other events may come first.
 func (w *world) atOnce(event abi.Event) {
 	if w.scenario.slow {
 		w.find(event.ID).reply = &event
@@ -249,7 +249,7 @@ func (w *world) noteAttempt(number uint64) {
 	}
 }
 
-// checkAttempts checks that no action uses a buffer with data from two attempts.
+// checkAttempts checks that no action uses a buffer that has data from two attempts.
 func (w *world) checkAttempts(a *abi.Action) {
 	switch a.Kind {
 	case abi.ActionKeep:
@@ -271,7 +271,7 @@ func (w *world) checkMixed(number uint64) {
 
 func (w *world) join(parts []abi.Part) []byte { return w.Join((*host)(w), parts) }
 
-// meaning returns the name of an action in the alphabet.
+// meaning returns the name that an action has in the alphabet.
 func (w *world) meaning(a *abi.Action) string {
 	switch a.Kind {
 	case abi.ActionReadBody:

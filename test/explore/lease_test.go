@@ -10,8 +10,8 @@ import (
 	"github.com/postern-ai/postern/core/lease"
 )
 
-// Leases: the key's entry is part of the environment. Other exchanges of the isolate may change it at any point, and one of
-// them may be its keeper.
+// Leases: the environment includes the key's entry. Other exchanges of the isolate may change the entry at any point.
+// One of them may be its keeper.
 
 const (
 	leaseTimerID = 6000
@@ -21,7 +21,7 @@ const (
 	requestID    = "req_1"
 )
 
-// neighbor is a change that another exchange of the isolate makes once to the entry, after some time.
+// neighbor is a change to the entry that another exchange of the isolate makes once, after some time.
 type neighbor struct {
 	name   string
 	ms     uint64
@@ -55,8 +55,8 @@ func (w *world) entry() []byte {
 	return nil
 }
 
-// noteEntry applies a step's change to the entry. It records that a lease admitted the request, and records the
-// request's settlement.
+// noteEntry applies a step's change to the entry. If a lease has admitted the request, it records that. It also
+// records the request's settlement.
 func (w *world) noteEntry(out *abi.StepOutput) {
 	if !out.PinnedChanged {
 		return
@@ -96,8 +96,8 @@ func own(settles [][]byte) *keymeter.Settle {
 	return nil
 }
 
-// noteReport records that the meter has confirmed a report with the request's settlement. It must not be reported
-// twice.
+// noteReport records that the meter has confirmed a report with the request's settlement. The settlement must not be
+// reported twice.
 func (w *world) noteReport(a *abi.Action, e *abi.Event) {
 	r, err := keymeter.DecodeReport(a.Data)
 	if err != nil || e.Code != abi.OutcomeOK {
@@ -115,8 +115,8 @@ func (w *world) noteReport(a *abi.Action, e *abi.Event) {
 	}
 }
 
-// checkLease runs after the exchange has ended. It checks that a live exchange keeps the entry, and that no
-// settlement is lost.
+// checkLease runs after the exchange has ended. An exchange that is still alive must keep the entry, and no
+// settlement may be lost.
 func (w *world) checkLease() {
 	e := lease.Decode(w.pinned)
 	handedOver := e.Keeper() == 0 && lease.Decode(w.scenario.pinned).Held() // the other keeper will still wake up
@@ -136,7 +136,7 @@ var lent = keymeter.Lease{ID: 7, DurationMs: 2000, Requests: 64, AmountPico: 1 <
 
 func lendingPlan(r *doc.Record) { r.Plan = "lending" }
 
-// hotEntry returns the entry of a key for which another request has just called the meter.
+// hotEntry returns the entry of a key. Another request of this key has just called the meter.
 func hotEntry() []byte {
 	e := &lease.Entry{}
 	e.Ask(startMs-900, 5, 7, otherKeeper)
@@ -144,8 +144,8 @@ func hotEntry() []byte {
 	return data
 }
 
-// leasedEntry returns an entry with a lease. Its keeper is still alive if kept is set. Otherwise, the keeper has
-// ended, and the next exchange takes over.
+// leasedEntry returns an entry with a lease. If kept is set, the lease's keeper is still alive. Otherwise, the keeper
+// has ended, and the next exchange takes over.
 func leasedEntry(l keymeter.Lease, kept bool) []byte {
 	e := &lease.Entry{}
 	e.Ask(startMs-16_500, 5, 7, otherKeeper)
@@ -168,7 +168,7 @@ func leasedEntry(l keymeter.Lease, kept bool) []byte {
 	return data
 }
 
-// lending admits a request, with a lease if it asks for one.
+// lending admits a request. If the request asks for a lease, it gets one.
 var lending = choice{name: "admitted with a lease", reply: func(command any) []byte {
 	a := command.(*keymeter.Admit)
 	reply := keymeter.AdmitReply{Verdict: keymeter.Admitted, Windows: windows, ReservedPico: a.AmountPico}
@@ -179,7 +179,7 @@ var lending = choice{name: "admitted with a lease", reply: func(command any) []b
 	return reply.Encode()
 }}
 
-// renewed confirms a report and renews the lease, unless the lease is closed.
+// renewed confirms a report. Unless the report closes the lease, it also renews the lease.
 var renewed = choice{name: "renewed", reply: func(command any) []byte {
 	r := command.(*keymeter.Report)
 	reply := keymeter.ReportReply{Lease: lent, Windows: windows}
@@ -197,7 +197,7 @@ var (
 	lentUsage    = ok("lent budget", (&keymeter.FlushReply{Absorbs: [][]byte{{1}}, LentMs: 2600}).Encode())
 )
 
-// reportsForAll is a report of the other keeper, with everything in the entry.
+// reportsForAll is a report by the other keeper. It contains everything in the entry.
 var reportsForAll = neighbor{"the keeper reports", 20, func(now uint64, e *lease.Entry) {
 	if e.InFlight() || !e.Held() {
 		return

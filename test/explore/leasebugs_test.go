@@ -9,7 +9,7 @@ import (
 	"github.com/postern-ai/postern/core/keymeter"
 )
 
-// TestBugsOfLeasesAreFound injects bugs into the paths with leases.
+// TestBugsOfLeasesAreFound injects bugs into paths with leases. All of them must be found.
 func TestBugsOfLeasesAreFound(t *testing.T) {
 	keepsEntry := func(at abi.EventKind, id uint64) func(*abi.Event, *abi.StepOutput) {
 		return func(e *abi.Event, out *abi.StepOutput) {
@@ -50,5 +50,4 @@ func TestBugsOfLeasesAreFound(t *testing.T) {
 	}
 }
 
-// settleCommand settles the request.
 var settleCommand = (&keymeter.Settle{RequestID: requestID, Outcome: keymeter.Served, Model: "only"}).Encode()

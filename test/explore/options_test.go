@@ -13,11 +13,11 @@ import (
 // option is a possible next event.
 type option struct {
 	label  string
-	id     uint64 // of the action that gets its reply; 0: none
+	id     uint64 // ID of the action that gets its reply; 0: none
 	happen func(w *world)
 }
 
-// options returns all possible next events, with timers and disconnects last.
+// options returns everything that can happen next. Timers and disconnects are last.
 func (w *world) options() []option {
 	if !w.facts.begun {
 		return []option{{"request", 0, (*world).begin}}
@@ -58,7 +58,7 @@ func (w *world) begin() {
 	w.step(abi.Event{Kind: abi.EventRequest, Headers: w.scenario.headers, Data: []byte("0123456789abcdef")})
 }
 
-// changeShared applies the effect of other exchanges on the isolate's shared state.
+// changeShared changes the isolate's shared state in the way that other exchanges do.
 func (w *world) changeShared() {
 	w.use("meanwhile", 1)
 	w.shared = w.scenario.meanwhile
@@ -72,8 +72,8 @@ func deliverReply(id uint64) func(*world) {
 	}
 }
 
-// timers returns the ways in which a wait can end: on time or, if the scenario has a clock, at the request's
-// deadline.
+// timers returns the ways in which a wait can end. It ends on time. If the scenario has a clock, it can also end at
+// the request's deadline.
 func (w *world) timers(p *pending) []option {
 	id, ms := p.action.ID, uint64(0)
 	if w.scenario.clock && !w.streamOpen() { // ticks never stop
@@ -110,7 +110,7 @@ func (w *world) disconnect() {
 	w.step(abi.Event{Kind: abi.EventDisconnect})
 }
 
-// choices returns the alphabet's replies to an action.
+// choices returns the replies that the alphabet has for an action.
 func (w *world) choices(meaning string) []choice {
 	for name := meaning; ; {
 		if choices, ok := w.scenario.alphabet[name]; ok {
@@ -171,7 +171,7 @@ func (w *world) reply(id uint64, c *choice) {
 	w.step(event)
 }
 
-// eventOf returns the event of a choice and applies its effects on the host.
+// eventOf returns the event of a choice. It also applies the choice's effects on the host.
 func (w *world) eventOf(p *pending, c *choice) abi.Event {
 	event := c.event
 	event.ID = p.action.ID
@@ -243,7 +243,7 @@ func (p *pending) pieces() (options []option) {
 	return options
 }
 
-// waited returns the time in ms that a fetch took until its fault, or 0 without a clock.
+// waited returns the time in ms from the start of a fetch until its fault. If there is no clock, it returns 0.
 func (w *world) waited(a *abi.Action, code uint64) uint64 {
 	if !w.scenario.clock {
 		return 0

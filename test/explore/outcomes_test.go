@@ -8,13 +8,13 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// marks are strings that identify parts of a response, with their names in testdata/ends.
+// marks are strings that identify parts of a response. Each has a name that testdata/ends uses.
 var marks = []struct{ text, name string }{
 	{"event: message_start", "start"}, {"event: response.created", "start"}, {completionMark, "text"}, {"data: [DONE]", "done"}, {"event: message_stop", "stop"}, {"event: response.completed", "completed"},
 	{"event: response.failed", "failed"}, {`"type":"error"`, "error"},
 }
 
-// contents summarizes a response by the number of times that each mark occurs, and by error codes.
+// contents summarizes a response: how often each mark occurs, and the error codes.
 func contents(body []byte) (text string) {
 	for _, m := range marks {
 		switch n := bytes.Count(body, []byte(m.text)); n {
@@ -50,7 +50,7 @@ func headerText(headers []abi.Header) (text string) {
 	return text
 }
 
-// briefly returns up to two attempts in full. If there are more, it returns their number and the last one.
+// briefly returns up to two attempts in full. If there are more, it returns how many there are, and the last one.
 func briefly(attempts string) string {
 	if strings.Count(attempts, ",") < 2 {
 		return attempts

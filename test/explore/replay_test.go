@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestFound replays violations that earlier explorations found. It takes the choices in testdata/found/*.txt in
-// order, as long as the exchange still offers them. Then it takes first options until the exchange ends.
+// TestFound replays violations that were found earlier. It takes the choices in testdata/found/*.txt in order, while
+// the exchange still offers them. Then it takes the first option each time, until the exchange ends.
 func TestFound(t *testing.T) {
 	files, err := filepath.Glob("testdata/found/*.txt")
 	if err != nil || len(files) == 0 {
@@ -61,11 +61,11 @@ func replayFile(t *testing.T, lines []string) {
 // replay is an oracle that follows a transcript.
 type replay struct {
 	lines []string
-	first bool // the next choice begins an advance and therefore selects its event
+	first bool // the next choice is the first of an advance, so it selects the event
 	taken int
 }
 
-// number matches an action's ID, which may change between versions.
+// number matches an action's ID, because IDs may change between versions.
 var number = regexp.MustCompile(` #\d+`)
 
 func choicesIn(lines []string) (choices []string) {

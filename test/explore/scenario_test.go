@@ -14,31 +14,31 @@ type scenario struct {
 	name        string
 	family      string // the file of testdata/ends
 	deploy      deployment
-	headers     []abi.Header // of the request, including pseudo headers
+	headers     []abi.Header // headers of the request, with pseudo headers
 	body        string
 	alphabet    alphabet
-	added       alphabet // the choices added by this scenario; each must be used
+	added       alphabet // choices that this scenario adds; each must be used
 	used        map[string]bool
 	entry       []byte                                  // a valid cached response; nil: none
-	allowed     []string                                // models that may be called according to route, key and policy
-	calledAt    map[string]string                       // the end of the URL at which a model is called; nil: any
+	allowed     []string                                // models that route, key and policy allow
+	calledAt    map[string]string                       // end of the URL at which a model is called; nil: any
 	refused     []uint64                                // error statuses that the request itself justifies
-	mayName     []string                                // models that a settle may name without a call
+	mayName     []string                                // models that a settle may name although they were not called
 	disconnects bool                                    // the client may disconnect at any point
 	tamper      func(e *abi.Event, out *abi.StepOutput) // injects a bug into the machine; nil: none
 	bare        bool                                    // the host has no memory
 	slow        bool                                    // the host replies to nothing immediately
-	clock       bool                                    // timeouts and timers, except ticks, advance the clock
+	clock       bool                                    // the clock advances with timeouts and timers, except ticks
 	shared      []byte                                  // the isolate's shared state
-	meanwhile   []byte                                  // a shared state that may replace it at any point; nil: none
-	counts      bool                                    // the isolate continues to run if the request was not served, and counts it
+	meanwhile   []byte                                  // at any point, this shared state may replace the isolate's; nil: none
+	counts      bool                                    // if the request was not served, the isolate continues to run and counts the request
 	pinned      []byte                                  // the key's entry at the start
 	neighbors   []neighbor                              // other exchanges of the isolate that use the key
-	flown       *flown                                  // the data that leaders of shared flights publish; nil: the flights have no other exchanges
-	governed    bool                                    // the Governor checks the texts, and marked ones must not leave
+	flown       *flown                                  // data that leaders of shared flights publish; nil: the flights have no other exchanges
+	governed    bool                                    // the Governor checks the texts, and marked texts must not leave
 	classifier  string                                  // the model of the project's classifier
 	violation   string                                  // the violation of every admitted request; "": none
-	maxKept     int                                     // bytes of one unfinished event, allowed on top of maxState
+	maxKept     int                                     // bytes of one unfinished event; allowed in addition to maxState
 }
 
 // deployment is a configuration of the gateway.
@@ -48,7 +48,8 @@ type deployment struct {
 	env     []abi.Header
 }
 
-// alphabet lists the possible replies to an action by its meaning ("admit reserve", "stream", "cache", …).
+// alphabet lists the possible replies to actions. They are listed by the action's meaning ("admit reserve", "stream",
+// "cache", …).
 type alphabet map[string][]choice
 
 // choice is one possible reply.
@@ -96,7 +97,7 @@ func (s *scenario) happened(c *choice) {
 	s.used[c.meaning+": "+c.name] = true
 }
 
-// unused returns the choices of the scenario's added alphabet that were never used.
+// unused returns choices that the scenario adds to the alphabet but never uses.
 func (s *scenario) unused() (names []string) {
 	for meaning, choices := range s.added {
 		for _, c := range choices {

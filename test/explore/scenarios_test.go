@@ -12,7 +12,7 @@ import (
 
 func header(name, value string) abi.Header { return abi.Header{Name: name, Value: value} }
 
-// post creates a scenario with a request to one model. The only failures are those listed in more.
+// post creates a scenario with a request to one model. There are no failures other than the ones in more.
 func post(name, path, body string, more alphabet, changes ...func(*scenario)) *scenario {
 	s := &scenario{
 		name: name, deploy: plain, headers: requestHead("POST", path, callerKey), body: body, alphabet: base.with(more), added: more,
@@ -90,7 +90,7 @@ func nativeTo(quality string) string { return strings.Replace(nativeBody, "cheap
 
 func streaming(body string) string { return strings.TrimSuffix(body, "}") + `,"stream":true}` }
 
-// scenarios returns all scenarios. Each runs on a host whose memory replies immediately, like that of our hosts, and
+// scenarios returns all scenarios. Each runs twice: on a host whose memory replies immediately, as our hosts do, and
 // on a slow host.
 func scenarios() (all []*scenario) {
 	for _, family := range families() {
@@ -129,7 +129,7 @@ func families() []family {
 	}
 }
 
-// requestHeads returns requests that are rejected or forwarded because of their head.
+// requestHeads returns requests whose head is the reason why they are rejected or forwarded.
 func requestHeads() []*scenario {
 	return []*scenario{
 		get("unknown path", "/nothing", callerKey, nil),
@@ -199,7 +199,7 @@ func admissions() []*scenario {
 	}
 }
 
-// replayed returns the meter's stored response of an idempotent request.
+// replayed returns the response of an idempotent request that the meter has stored.
 func replayed(body string) choice {
 	var w abi.Writer
 	w.Uint(200)
@@ -321,7 +321,7 @@ func caches() []*scenario {
 	}
 }
 
-// prime runs a request to its end and returns the response that it cached.
+// prime runs a request to its end and returns the response that the request has put into the cache.
 func prime(s *scenario) []byte {
 	w := newWorld(s, s.deploy.parse())
 	w.trace = &transcript{}

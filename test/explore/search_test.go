@@ -8,24 +8,24 @@ import (
 	"strings"
 )
 
-// maxStates is the maximum number of states of a scenario. A scenario with more states fails. The search is never
-// truncated.
+// maxStates is the maximum number of states of a scenario. If a scenario has more, it fails. The search never stops
+// early.
 const maxStates = 150_000
 
-// node is a state and the step that led to it.
+// node is a state, and the step that has led to it.
 type node struct {
 	from    int32
-	choices string // the oracle's decisions on the way here, one byte each
+	choices string // decisions of the oracle on the way here, one byte each
 	world   *world // nil once expanded
 	open    []uint64
 }
 
 type edge struct {
 	from, to int32
-	id       uint64 // of the action that gets its reply; 0: none
+	id       uint64 // ID of the action that gets its reply; 0: none
 }
 
-// finding is a violation with the shortest path to it.
+// finding is a violation. It has the shortest path to the violation.
 type finding struct{ what, transcript string }
 
 // search is the exploration of one scenario.
@@ -59,7 +59,8 @@ func explore(s *scenario) *search {
 	return x
 }
 
-// decisions is an oracle that follows a list, then takes first options, and records the number of options.
+// decisions is an oracle that follows a list. After the list, it takes the first option each time. It records how
+// many options there were.
 type decisions struct {
 	taken  []byte
 	counts []byte
@@ -75,7 +76,7 @@ func (d *decisions) choose(options []string) int {
 	return int(d.taken[d.at-1])
 }
 
-// next advances to the next list of decisions. It returns false after the last one.
+// next goes to the next list of decisions. After the last list, it returns false.
 func (d *decisions) next() bool {
 	d.taken, d.counts, d.at = d.taken[:d.at], d.counts[:d.at], 0
 	for i := len(d.taken) - 1; i >= 0; i-- {
@@ -115,7 +116,7 @@ func (x *search) expand(at int32) {
 	}
 }
 
-// advance performs one of the options. any is false if there is no option and no violation.
+// advance performs one of the options. If there is no option and no violation, any is false.
 func (w *world) advance(o oracle) (id uint64, any bool) {
 	w.oracle = o
 	options := w.options()
@@ -148,7 +149,7 @@ func (x *search) add(w *world, from int32, choices string, id uint64) {
 	}
 }
 
-// find records the first violation of a kind. The search is breadth-first, so there is no shorter path to it.
+// find records the first violation of each kind. The search is breadth-first, so no path to it is shorter.
 func (x *search) find(what string, from int32, last string) {
 	if slices.ContainsFunc(x.findings, func(f finding) bool { return f.what == what }) {
 		return

@@ -8,8 +8,8 @@ import (
 	events "github.com/postern-ai/postern/test/transcript"
 )
 
-// transcript is a path as text. Choices are in lines that begin with ">", followed by their events and actions. A
-// replay uses only the choices.
+// transcript is a path as text. Choices are in lines that begin with ">". After a choice, the transcript has its
+// events and actions. A replay uses only the choices.
 type transcript struct {
 	lines   []string
 	printer events.Printer

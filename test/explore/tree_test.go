@@ -6,12 +6,12 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// inGroup gives the key's project a group below the deployment.
+// inGroup puts the key's project into a group below the deployment.
 func inGroup(r *doc.Record) {
 	r.Chain = []doc.Node{{ID: doc.Root}, {ID: "grp_1", Name: "Research"}}
 }
 
-// lacking is the reply of a meter whose slices of the given Ledgers are too small; "" is the project's.
+// lacking is the reply of a meter whose slices of the given Ledgers are too small. "" means the project's Ledger.
 func lacking(name string, need int64, ledgers ...string) choice {
 	reply := keymeter.AdmitReply{Verdict: keymeter.Short}
 	for _, l := range ledgers {
@@ -20,7 +20,8 @@ func lacking(name string, need int64, ledgers ...string) choice {
 	return verdict(name, reply)
 }
 
-// ordered accepts an Admit or Extend that is ordered, or one that is not.
+// ordered returns a filter for Admits and Extends. If want is true, it accepts only ordered commands. Otherwise, it
+// accepts only commands that are not ordered.
 func ordered(want bool) func(any) bool {
 	return func(command any) bool {
 		switch c := command.(type) {

@@ -12,7 +12,7 @@ import (
 	"github.com/postern-ai/postern/test/interpreter"
 )
 
-// withheldBuffer is the buffer in which the machine keeps events of a stream that its reservation does not cover.
+// withheldBuffer is the buffer in which the machine keeps events of a stream if the reservation does not cover them.
 const withheldBuffer = 15
 
 // pause stops a fetch or continues it (see ActionPause).
@@ -28,8 +28,8 @@ func (w *world) pause(a *abi.Action) {
 	}
 }
 
-// noteWithheld records whether the exchange withholds the end of a response. The response counts as complete only
-// after the withheld events are released.
+// noteWithheld records whether the exchange withholds the end of a response. Until the withheld events are released,
+// the response does not count as complete.
 func (w *world) noteWithheld(a *abi.Action) {
 	f := &w.facts
 	switch {
@@ -43,7 +43,7 @@ func (w *world) noteWithheld(a *abi.Action) {
 
 var textInEvent = regexp.MustCompile(`"(?:content|text|delta)":"([^"]*)"`)
 
-// longestEvent returns the size of the longest event's text in token units, over all streams of the scenario.
+// longestEvent returns the size of the longest event's text in token units. It looks at all streams of the scenario.
 func (s *scenario) longestEvent() (units uint64) {
 	for _, choices := range s.alphabet {
 		for _, c := range choices {
@@ -60,8 +60,8 @@ func (s *scenario) longestEvent() (units uint64) {
 	return units
 }
 
-// checkCovered checks I15 when a stream with estimated usage is settled. The text that the caller received is booked,
-// and it costs at most one event more than was reserved.
+// checkCovered checks I15 when a stream with estimated usage is settled. The text that the caller has received is
+// booked. It may cost at most one event more than was reserved.
 func (w *world) checkCovered(s *keymeter.Settle) {
 	f := &w.facts
 	if !s.Estimated || s.Outcome != keymeter.Served || w.Response == interpreter.Complete || w.Response == interpreter.None || f.leased || w.scenario.governed {

@@ -15,7 +15,7 @@ import (
 // startMs is the time of a request's arrival: November 21, 2026, 12:00 UTC.
 const startMs = 1_795_262_400_000
 
-// oracle resolves a nondeterministic choice: it returns the index of an option.
+// oracle makes a nondeterministic choice: it returns the index of an option.
 type oracle func(options []string) int
 
 // world is one exchange with the state of its environment.
@@ -31,16 +31,17 @@ type world struct {
 	nowMs  uint64
 	shared []byte
 	pinned []byte // the key's entry
-	pins   bool   // whether the exchange has pinned the entry
+	pins   bool   // the exchange has pinned the entry
 	open   []pending
-	ready  []abi.Event    // replies that are available immediately
-	uses   map[string]int // uses of choices with a limit
-	// attempts that appended to a buffer, in order
+	ready  []abi.Event    // replies that are available at once
+	uses   map[string]int // how often choices with a limit were used
+	// the attempts that have appended to a buffer, in order
 	attempts []attempt
 	facts    facts
 	broken   []string // violations
 	stored   []byte   // the cached response
-	// published and landed are the data that the exchange gave its flight. publishes is the buffer that it publishes.
+	// published and landed are the data that the exchange has given to its flight. publishes is the buffer that it
+	// publishes.
 	published [][]byte
 	landed    []byte
 	publishes uint64
@@ -57,24 +58,24 @@ type pending struct {
 	paused  bool       // of a fetch
 }
 
-// attempt is a fetch, by its number, that appended to a buffer.
+// attempt is a fetch that has appended to a buffer. fetch is its number.
 type attempt struct {
 	buffer uint64
 	fetch  int
 }
 
-// facts are the parts of the past that the invariants need.
+// facts are the parts of the past that the invariants use.
 type facts struct {
 	begun        bool
 	disconnected bool
-	admitted     keymeter.Mode // of the last admission; 0: none yet
-	unsure       bool          // the outcome of an admission that reserves is unknown
+	admitted     keymeter.Mode // mode of the last admission; 0: none yet
+	unsure       bool          // an admission reserves, and its outcome is unknown
 	idem         bool          // that admission started an idempotency record
-	kept         bool          // a response under the idempotency key was stored, or could not be
+	kept         bool          // a response under the idempotency key was stored, or storing it failed
 	freed        bool          // the idempotency key may be used again, for example after a failure
 	settled      int
 	fetches      int
-	called       string // the called models, each followed by a space
+	called       string // the called models; a space follows each
 	clean        bool   // the last fetch returned a response that is complete and clean
 	dispatched   bool   // a fetch was sent under a reservation
 	seen         reasons
@@ -87,13 +88,13 @@ type facts struct {
 	leased       bool   // the request was admitted by a lease
 	left         bool   // the request's settle was left in the entry
 	confirmed    int    // reports with its settle that the meter has confirmed
-	withheld     bool   // the exchange withholds the end of a complete, clean response
-	reserved     int64  // the amount that the exchange knows to be reserved
+	withheld     bool   // the exchange withholds the end of a response that is complete and clean
+	reserved     int64  // amount that the exchange knows to be reserved
 	delivered    int    // marks in the content sent to the caller
 	outcomes     string // the outcomes for caller, meter and cache, as text
 }
 
-// reasons are the observations that justify an error status.
+// reasons are observations. Each justifies an error status.
 type reasons uint16
 
 const (
@@ -149,7 +150,7 @@ func newWorld(s *scenario, cfg *config.Config) *world {
 	return &world{scenario: s, config: cfg, nowMs: startMs, shared: s.shared, pinned: s.pinned, rows: make([]phasesSeen, len(machine.rows()))}
 }
 
-// clone returns an independent copy. The contents of buffers are never changed in place, so they are shared.
+// clone returns an independent copy. Buffers are shared, because their contents are never changed in place.
 func (w *world) clone() *world {
 	c := *w
 	c.open, c.ready = slices.Clone(w.open), nil
@@ -172,7 +173,7 @@ func (w *world) violate(format string, args ...any) {
 	w.broken = append(w.broken, fmt.Sprintf(format, args...))
 }
 
-// key identifies the world's state: worlds with equal keys have equal futures.
+// key identifies the state of a world. If two worlds have equal keys, their futures are equal.
 func (w *world) key() [sha256.Size]byte {
 	var b abi.Writer
 	b.Buf = make([]byte, 0, 4096)

@@ -1,6 +1,6 @@
-// Package interpreter carries out an exchange's actions in tests. It contains the part that all hosts share: state,
-// buffers, bodies and the progress of the response. The Host of a suite supplies stores, a clock, providers and the
-// order of events.
+// Package interpreter carries out an exchange's actions in tests. It contains what all hosts share: state, buffers,
+// bodies and the progress of the response. The Host of a test suite supplies stores, a clock, providers and the order
+// of events.
 package interpreter
 
 import (
@@ -9,14 +9,14 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// Host is the part that differs between suites.
+// Host is the part that each test suite has for itself.
 type Host interface {
-	// Run runs the core. ok is false if it trapped, in which case the exchange gets no actions.
+	// Run runs the core. If the core trapped, ok is false, and the exchange gets no actions.
 	Run(in *abi.StepInput) (out abi.StepOutput, ok bool)
-	// Stepped receives the changes that a step made outside the exchange (to shared memory and the pinned entry),
-	// before its actions.
+	// Stepped receives the changes that a step has made outside the exchange: to shared memory and to the pinned
+	// entry. It is called before the step's actions are carried out.
 	Stepped(in *abi.StepInput, out *abi.StepOutput)
-	// Sees receives every action before its execution. The action is skipped if the result is false.
+	// Sees receives every action before it is carried out. If the result is false, the action is skipped.
 	Sees(a *abi.Action) bool
 
 	// Start begins an action that has a reply. The host delivers events with its ID. A call with ID 0 has no reply.
@@ -24,13 +24,14 @@ type Host interface {
 	// Outstanding reports whether an action may still receive events.
 	Outstanding(id uint64) bool
 	Cancel(id uint64)
-	// Pause stops a fetch's events, or resumes them.
+	// Pause stops the events of a fetch, or lets them continue.
 	Pause(a *abi.Action)
 	// Write stores a value as specified by the action.
 	Write(a *abi.Action, value []byte)
 	// Answer handles a Respond, Open, Send or Close action, with its body.
 	Answer(a *abi.Action, body []byte)
-	// Note receives actions that need no further work: Append after its execution, Publish, Land, Pin and Log.
+	// Note receives actions that need no further work: Publish, Land, Pin and Log, and Append after it was carried
+	// out.
 	Note(a *abi.Action)
 	// Violate reports a breach of the contract between core and host.
 	Violate(format string, args ...any)
@@ -53,8 +54,8 @@ type Exchange struct {
 	Response Progress
 }
 
-// Step runs the core on an event and performs its actions. The caller fills in everything except the exchange's own
-// state. The result is false if the core trapped.
+// Step runs the core on an event and carries out its actions. The caller fills in everything except the exchange's
+// own state. If the core trapped, the result is false.
 func (x *Exchange) Step(h Host, in *abi.StepInput) bool {
 	in.State, in.Attached = x.State, x.Buffers.Content(abi.AttachedBuffer)
 	out, ok := h.Run(in)
@@ -134,7 +135,7 @@ func (x *Exchange) begin(h Host, how Progress) {
 // Forwarded records that the caller received the control plane's response.
 func (x *Exchange) Forwarded(h Host) { x.begin(h, Complete) }
 
-// Content returns the content of a buffer that an action uses.
+// Content returns the content of the buffer that an action uses.
 func (x *Exchange) Content(h Host, number uint64) []byte {
 	if !x.Buffers.Has(number) {
 		h.Violate("buffer %d is used but was never written", number)
@@ -154,7 +155,7 @@ func (x *Exchange) Join(h Host, parts []abi.Part) (body []byte) {
 	return body
 }
 
-// Buffers are an exchange's buffers, by number. Changes do not affect copies.
+// Buffers are an exchange's buffers by number. If a copy changes, the original does not.
 type Buffers []Buffer
 
 // Buffer is the content of one buffer.

@@ -1,5 +1,5 @@
-// Package transcript formats the events and actions of an exchange as text, for the transcripts in
-// core/exchange/testdata and for the paths that test/explore prints. Only tests use it.
+// Package transcript formats the events and actions of an exchange as text. The text is for the transcripts in
+// core/exchange/testdata and for the paths that test/explore prints. Only tests use the package.
 package transcript
 
 import (
@@ -13,13 +13,13 @@ import (
 
 // Printer formats actions and events. The zero value masks nothing.
 type Printer struct {
-	// Mask replaces secrets and hashes with names. nil means no replacement.
+	// Mask replaces secrets and hashes with names. If it is nil, nothing is replaced.
 	Mask *strings.Replacer
 	// Buffer returns a buffer's name. If it is nil, buffers are shown by number.
 	Buffer func(number uint64) string
 	// Timeouts adds the timeouts of fetches.
 	Timeouts bool
-	// Limit is the maximum number of bytes of a body to show. 0 means defaultLimit.
+	// Limit is the maximum number of bytes of a body that are shown. 0 means defaultLimit.
 	Limit int
 }
 
@@ -30,8 +30,8 @@ var actionNames = [...]string{
 	"pin", "join", "follow", "publish", "land", "pause", "resume",
 }
 
-// Action formats one action as a line. For requests and responses, it adds an indented line per relevant header and
-// one for the body. The result does not end with a line break.
+// Action formats one action as a line. For requests and responses, it adds an indented line for each relevant header
+// and one for the body. The result does not end with a line break.
 func (p *Printer) Action(a *abi.Action) string {
 	line := actionNames[a.Kind]
 	if a.ID != 0 {
@@ -106,13 +106,13 @@ func read(a *abi.Action) string {
 	return text
 }
 
-// flight shortens a flight's name by removing the key of the cache entry at its start.
+// flight shortens the name of a flight: it removes the cache entry's key from its start.
 func flight(name string) string {
 	parts := strings.SplitN(name, "/", 4)
 	return "…/" + parts[len(parts)-1]
 }
 
-// landings are the names of the ways in which flights end.
+// landings are names for the ways in which flights end.
 var landings = [...]string{
 	abi.FlightMore: "more", abi.FlightLanded: "landed", abi.FlightFailed: "failed", abi.FlightRetry: "retry", abi.FlightAlone: "alone",
 }
@@ -167,7 +167,7 @@ func (p *Printer) fetch(a *abi.Action) string {
 	return text + headers(a.Headers) + p.body(a.Body)
 }
 
-// duration formats milliseconds without zero units.
+// duration formats milliseconds. It leaves out units that are zero.
 func duration(ms uint64) string {
 	text := (time.Duration(ms) * time.Millisecond).String()
 	if strings.HasSuffix(text, "m0s") {
@@ -179,7 +179,7 @@ func duration(ms uint64) string {
 	return text
 }
 
-// dull lists headers that are on every message or repeat other information.
+// dull lists headers that are on every message, and headers that repeat other information.
 var dull = map[string]bool{
 	"x-request-id": true, "request-id": true, "cache-control": true, "server-timing": true, "x-postern-price-version": true,
 	"accept": true,

@@ -21,7 +21,7 @@ var (
 	caches   = [...]string{"bypass", "miss", "hit"}
 )
 
-// Open decodes the command of an ActionCall with the object's package. It returns nil for an unknown command.
+// Open decodes the command of an ActionCall with the object's package. If the command is unknown, it returns nil.
 func Open(a *abi.Action) any {
 	switch a.Class {
 	case abi.ClassKeyMeter:
@@ -76,7 +76,7 @@ func call(a *abi.Action) string {
 	return object + " " + a.Name + ": " + Meaning(a) + details(Open(a))
 }
 
-// details formats a command's non-zero fields.
+// details formats the fields of a command that are not zero.
 func details(command any) string {
 	var f fields
 	switch c := command.(type) {
@@ -110,7 +110,7 @@ func details(command any) string {
 	return f.String()
 }
 
-// fields writes fields one after another and omits empty and zero ones.
+// fields writes fields one after another. It omits fields that are empty or zero.
 type fields struct{ strings.Builder }
 
 func (f *fields) text(name, value string) {
@@ -140,7 +140,7 @@ func (f *fields) number(name string, n uint64) {
 	}
 }
 
-// tree writes what a key with budgets above its project sends.
+// tree writes what a key sends that has budgets above its project.
 func (f *fields) tree(t *keymeter.Tree) {
 	for i := range t.Grants {
 		g := &t.Grants[i]
@@ -166,7 +166,8 @@ func (f *fields) admit(c *keymeter.Admit) {
 	f.tree(&c.Tree)
 }
 
-// lease writes a report. Each request is either in progress, with its reservation, or settled.
+// lease writes a report. Each request is either in progress or settled. If it is in progress, its reservation is
+// written, too.
 func (f *fields) lease(c *keymeter.Report) {
 	f.number("seq", c.Seq)
 	f.flag("close", c.Close)
@@ -195,7 +196,7 @@ func (f *fields) settled(data []byte) {
 	}
 }
 
-// tally writes the counts of a tally, then its records.
+// tally writes the counts of a tally and then its records.
 func (f *fields) tally(c *ledger.Tally) {
 	f.number("seq", c.Seq)
 	f.text("key", c.KeyID)
@@ -273,14 +274,15 @@ func (f *fields) charge(t keymeter.Tokens, cost money.Pico, estimated bool) {
 	f.flag("estimated", estimated)
 }
 
-// promptCache writes the tokens that were read from and written to the provider's prompt cache, and the savings.
+// promptCache writes the tokens that were read from the provider's prompt cache, the tokens that were written to it,
+// and the savings.
 func (f *fields) promptCache(p *ledger.PromptCache) {
 	if p.Used() {
 		f.text("prompt cache", fmt.Sprintf("%d+%d, %s saved", p.Read, p.Written, Dollars(p.SavedPico)))
 	}
 }
 
-// trace writes the entry for the list of recent requests. Without a status, there is no entry.
+// trace writes the entry for the list of recent requests. If there is no status, there is no entry.
 func (f *fields) trace(t *keymeter.Trace) {
 	if t.Status == 0 {
 		return

@@ -8,7 +8,7 @@ import (
 
 var eventNames = [...]string{"", "request", "body", "supplied", "stored", "reply", "response", "fault", "timer", "disconnect", "head", "chunk", "end", "flight"}
 
-// Event formats an event on one line. The data of a request event is omitted, because it is a random seed.
+// Event formats an event on one line. It omits the data of a request event, because that data is a random seed.
 func (p *Printer) Event(e *abi.Event) string {
 	line := eventNames[e.Kind]
 	if e.ID != 0 {

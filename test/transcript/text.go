@@ -16,7 +16,7 @@ func (p *Printer) masked(text string) string {
 	return hash.ReplaceAllString(text, "$1…")
 }
 
-// hash matches a SHA-256 hash. The first digits are enough to tell two hashes apart.
+// hash matches a SHA-256 hash. A text shows only the first digits, which are enough to tell two hashes apart.
 var hash = regexp.MustCompile(`\b([0-9a-f]{6})[0-9a-f]{58}\b`)
 
 func (p *Printer) buffer(number uint64) string {
@@ -26,7 +26,7 @@ func (p *Printer) buffer(number uint64) string {
 	return fmt.Sprintf("buffer %d", number)
 }
 
-// parts formats a body, with buffers as names in brackets.
+// parts formats a body. Buffers are shown as names in brackets.
 func (p *Printer) parts(parts []abi.Part) string {
 	var text string
 	for _, part := range parts {
@@ -39,7 +39,7 @@ func (p *Printer) parts(parts []abi.Part) string {
 	return text
 }
 
-// text formats the start of the data on one line, or its length if it is not text.
+// text formats the start of the data on one line. If the data is not text, it shows the length.
 func (p *Printer) text(data []byte) string {
 	if len(data) == 0 {
 		return ""
