@@ -38,7 +38,6 @@ type Checkpoint struct {
 	Signature string `json:"signature"` // Ed25519, base64
 }
 
-// text returns the text that is signed.
 func (c *Checkpoint) text() []byte {
 	return chain.Text(checkpointVersion, c.Project, c.Object, strconv.FormatUint(c.Seq, 10), c.Hash, c.Time, c.Reason, c.KeyID)
 }

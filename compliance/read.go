@@ -44,7 +44,6 @@ const maxLine = 4 << 20
 // timeLayout is the form of all times: RFC 3339, UTC, milliseconds.
 const timeLayout = "2006-01-02T15:04:05.000Z"
 
-// place is the position of a line in a file.
 type place struct {
 	file string
 	line int
@@ -54,7 +53,6 @@ func (p place) invalid(format string, args ...any) *Invalid {
 	return &Invalid{File: p.file, Line: p.line, Text: fmt.Sprintf(format, args...)}
 }
 
-// placedEntry is an entry with its line.
 type placedEntry struct {
 	place
 	chain.Entry

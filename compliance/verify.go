@@ -123,7 +123,6 @@ func (v *verifier) walk() error {
 	return nil
 }
 
-// explain names the fault of entry i.
 func (v *verifier) explain(w *chain.Walk, i int, problem chain.Problem) error {
 	e := &v.x.entries[i]
 	switch problem {

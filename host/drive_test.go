@@ -304,7 +304,6 @@ func (w *world) stream() []abi.Event {
 	return append(events, abi.Event{Kind: abi.EventEnd})
 }
 
-// reply returns the event that ends an action.
 func (d *drive) reply(a *abi.Action) abi.Event {
 	w := d.world
 	switch a.Kind {

@@ -81,7 +81,6 @@ func (n *native) apply(in *abi.ObjectInput) (out abi.ObjectOutput, err error) {
 	return n.core.Run(in)
 }
 
-// advance runs one step on any engine.
 func advance(e Engine, in *abi.StepInput) (abi.StepOutput, error) {
 	if d, ok := e.(decoded); ok {
 		return d.Advance(in)
@@ -95,7 +94,6 @@ func advance(e Engine, in *abi.StepInput) (abi.StepOutput, error) {
 	return abi.DecodeStepOutput(message)
 }
 
-// runObject runs a command on any engine.
 func runObject(e Engine, rows object.Rows, in abi.ObjectInput) (abi.ObjectOutput, error) {
 	d, ok := e.(decoded)
 	if !ok {

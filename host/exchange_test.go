@@ -190,7 +190,6 @@ func (w *wire) send(text string) {
 	}
 }
 
-// receive reads the response to a request with the given method.
 func (w *wire) receive(method string) (*http.Response, string) {
 	w.t.Helper()
 	response, err := http.ReadResponse(w.in, &http.Request{Method: method})

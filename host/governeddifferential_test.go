@@ -39,7 +39,6 @@ func governedSettings() []byte {
 	return s.Encode()
 }
 
-// govern gives the world's project a policy.
 func (w *world) govern(settings []byte) {
 	policy := doc.Policy{Version: 1, Governor: settings}
 	put := ledger.Put{Version: 2, BudgetPico: 1000 * money.Dollar, Policy: policy.Encode()}

@@ -31,7 +31,7 @@ func (o *StoredObjects) deliver(ctx context.Context, id store.Object) error {
 }
 
 // next returns the oldest delivery to an object. If deliveries to KV come before it, next makes them here. Each is
-// made in the transaction that removes its row. Another replica that delivers the same outbox can therefore not
+// made in the transaction that removes its row. Another replica that delivers the same outbox therefore cannot
 // overwrite a newer value with an older one.
 func (o *StoredObjects) next(ctx context.Context, id store.Object) (key string, d abi.Delivery, err error) {
 	for {

@@ -45,7 +45,6 @@ func (ts *tasks) wait(cut context.Context, a *abi.Action, fire func(*task)) {
 	ts.open = append(ts.open, t)
 }
 
-// find returns the open task with the given ID, or nil.
 func (ts *tasks) find(id uint64) *task {
 	for _, t := range ts.open {
 		if t.ID == id {
@@ -85,12 +84,10 @@ func (ts *tasks) resume(id uint64) {
 	}
 }
 
-// any reports whether a task of one of the kinds is open.
 func (ts *tasks) any(kinds ...abi.ActionKind) bool {
 	return slices.ContainsFunc(ts.open, func(t *task) bool { return slices.Contains(kinds, t.Kind) })
 }
 
-// take returns the tasks that the step has started.
 func (ts *tasks) take() []*task {
 	pending := ts.pending
 	ts.pending = nil

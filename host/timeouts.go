@@ -75,7 +75,6 @@ func (t *timeouts) ring() {
 	t.cancel()
 }
 
-// stop ends all timeouts.
 func (t *timeouts) stop() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

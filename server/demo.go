@@ -76,7 +76,6 @@ func (a adminClient) makeKey(projectID, name, kind string) (value string, err er
 	return key.Value, err
 }
 
-// memoryResponse is an http.ResponseWriter in memory.
 type memoryResponse struct {
 	status int
 	header http.Header

@@ -110,7 +110,6 @@ func (s *Server) install(d *deployment) (before *deployment) {
 	return before
 }
 
-// makeEngine returns the engine that a configuration names.
 func makeEngine(c *Config, cfg abi.Config) (host.Engine, error) {
 	switch {
 	case c.Test.MakeEngine != nil:

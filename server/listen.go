@@ -37,8 +37,8 @@ func listen(address string) (net.Listener, error) {
 }
 
 // connections is a listener with a maximum number of open connections. At the maximum, a new connection replaces the
-// one that has been idle longest. If all are busy, the new connection is closed. Connections without a request can
-// therefore not keep others out.
+// one that has been idle longest. If all are busy, the new connection is closed. Connections without a request
+// therefore cannot keep others out.
 type connections struct {
 	net.Listener
 	max int

@@ -12,7 +12,6 @@ import (
 	"github.com/postern-ai/postern/store/sqlite"
 )
 
-// openStore opens the configured store.
 func openStore(ctx context.Context, c *Config) (store.Store, error) {
 	switch {
 	case c.Test.Store != nil:

@@ -104,7 +104,6 @@ func (s *Server) mayMakeSecrets(ctx context.Context, c *Config) error {
 	return err
 }
 
-// readSecrets reads the file.
 func readSecrets(path string) (s secrets, err error) {
 	data, err := smallfile.Read(path)
 	if err != nil {

@@ -83,7 +83,6 @@ func limited(timer **time.Timer, limit time.Duration, expire func(), f func()) {
 // past is a deadline that makes an operation in progress fail.
 var past = time.Unix(1, 0)
 
-// boundWriter is a response whose writes have a time limit.
 type boundWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController

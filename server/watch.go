@@ -20,7 +20,6 @@ type Parts struct {
 	Stats   *host.Stats
 }
 
-// watch passes the parts to the observer.
 func watch(observer host.Observer, parts Parts) {
 	if w, ok := observer.(Watcher); ok {
 		w.Watch(parts)

@@ -86,7 +86,6 @@ func operationsOf(endpoints []exchange.Endpoint) map[string]string {
 	return all
 }
 
-// operationOf returns the operation of a fetch.
 func operationOf(f *exchange.Fetch) string {
 	if f.Purpose == exchange.ForClassifier && f.Model == "" {
 		return operationModerate

@@ -67,7 +67,6 @@ var (
 	firstTokenBuckets = []float64{.025, .05, .1, .2, .35, .5, .75, 1, 1.5, 2.5, 5, 10, 30}
 )
 
-// definitions are all metrics.
 var definitions = []*definition{
 	&defRequests, &defDuration, &defFirstToken, &defTokens, &defCost, &defCacheTokens, &defCacheSaved, &defCacheSurcharge, &defOverrun, &defEstimated, &defUnknownUsage, &defAttempts, &defAttemptDuration, &defGovernor,
 	&defOpenRequests, &defOpenStreams, &defFailures, &defBuild, &defCircuit, &defObjectCommands, &defKVReads, &defKVWrites,

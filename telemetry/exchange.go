@@ -51,7 +51,6 @@ type outcome struct {
 // brokenStream is an attempt whose stream the core gave up.
 type brokenStream struct{ target, code string }
 
-// begin starts observing an exchange.
 func (t *Telemetry) begin(r *http.Request) *observed {
 	x := &observed{t: t, catalog: t.catalog.Load(), started: time.Now(), method: r.Method}
 	x.attempts = x.pointers[:0]

@@ -29,7 +29,6 @@ const (
 	secretAnswer = "answer-that-stays-inside"
 )
 
-// gateway is a server with telemetry, in this process.
 type gateway struct {
 	*testing.T
 	telemetry *telemetry.Telemetry
@@ -45,7 +44,6 @@ type machineClock struct{}
 
 func (machineClock) Now() uint64 { return uint64(time.Now().UnixMilli()) }
 
-// overlay has two models on one route.
 const overlay = `{
 	"routing": {"retries": 0, "backoffMs": 5, "maxBackoffMs": 10, "coolAfter": 2, "coolMs": 60000, "headMs": 20000, "firstByteMs": 20000,
 		"idleMs": 20000, "totalMs": 60000, "requestMs": 60000, "mockPauseMs": 0},

@@ -45,7 +45,6 @@ type words struct {
 	known map[string]string
 }
 
-// of returns the value as a label.
 func (w *words) of(text []byte) string {
 	w.mu.RLock()
 	word, ok := w.known[string(text)]

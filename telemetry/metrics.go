@@ -17,7 +17,6 @@ type (
 	attemptKey struct{ provider, model, outcome string }
 )
 
-// modelSeries are the series of one model.
 type modelSeries struct {
 	input, output, cost, overrun, estimated prometheus.Counter
 	cacheRead, cacheWrite                   prometheus.Counter // tokens
@@ -25,7 +24,6 @@ type modelSeries struct {
 	firstToken                              prometheus.Observer
 }
 
-// metrics are the metrics of requests.
 type metrics struct {
 	requests     children[requestKey, prometheus.Counter]
 	durations    children[routeKey, prometheus.Observer]
@@ -40,7 +38,6 @@ type metrics struct {
 	openStreams  prometheus.Gauge
 }
 
-// newMetrics registers the metrics of requests.
 func newMetrics(r *prometheus.Registry) *metrics {
 	m := &metrics{openRequests: defOpenRequests.gauge(), openStreams: defOpenStreams.gauge(), exports: defExportFailures.counters()}
 	requests, durations := defRequests.counters(), defDuration.histograms(durationBuckets)

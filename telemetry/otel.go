@@ -16,7 +16,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// scopeName is the name of the instrumentation.
 const scopeName = "github.com/postern-ai/postern/telemetry"
 
 // otel exports traces and metrics over OTLP.

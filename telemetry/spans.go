@@ -85,7 +85,6 @@ func (s span) end(x *observed) {
 	s.Span.End(trace.WithTimestamp(x.started.Add(x.done.took)))
 }
 
-// describe sets the name, the status and the attributes.
 func (s span) describe(x *observed) {
 	o := &x.done
 	s.SetName(spanName(x))
@@ -192,7 +191,6 @@ func attemptAttributes(a *attempt, address string) []attribute.KeyValue {
 	return append(all, attrAddress.String(u.Hostname()), attrPort.Int(port))
 }
 
-// end ends the span of an attempt.
 func (s attemptSpan) end(a *attempt, outcome string) {
 	failed := a.status != http.StatusOK || outcome != statusWord(a.status)
 	if failed {

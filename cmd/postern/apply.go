@@ -48,7 +48,6 @@ Values of new keys are shown only once: in the output if it is a terminal or wit
 
 Fields have the names and values of the admin API; docs/operate/projects-file.md lists them.`
 
-// applyFlags are the flags of apply.
 type applyFlags struct {
 	file, keysOut              string
 	yes, dryRun, prune, values bool
@@ -161,7 +160,6 @@ func (p *program) keeper(name string) (keep func(apply.Secret) error, secrets *[
 	return keep, secrets, f.close, nil
 }
 
-// applyView is the output of apply --json.
 type applyView struct {
 	Changes []*apply.Change `json:"changes"`
 	Secrets []apply.Secret  `json:"secrets"` // the values are empty if --keys-out names a file, which then contains them

@@ -95,7 +95,6 @@ func allocated() uint64 {
 	return sample[0].Value.Uint64()
 }
 
-// memoryUse reads the memory in use.
 type memoryUse []metrics.Sample
 
 func newMemoryUse() memoryUse {

@@ -43,7 +43,6 @@ func (p *program) connects(c *cobra.Command) (*cobra.Command, *connection) {
 	return c, o
 }
 
-// client returns a client for the deployment.
 func (p *program) client(o *connection) (*admin.Client, error) {
 	address := p.address(o)
 	if o.timeout <= 0 {
@@ -119,7 +118,6 @@ func (p *program) token(o *connection, address string) (string, error) {
 	return p.askToken(address)
 }
 
-// isHere reports whether an address is on this machine.
 func isHere(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil {

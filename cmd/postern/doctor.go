@@ -52,7 +52,6 @@ func (p *program) doctor() *cobra.Command {
 	return c
 }
 
-// live checks the running server.
 func (p *program) live(c *cobra.Command, configuration *server.Config, problem error) error {
 	if problem != nil {
 		return misused("the configuration is invalid:\n%w", problem)

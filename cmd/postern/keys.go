@@ -34,7 +34,6 @@ type keyCommands struct {
 	project    *string
 }
 
-// open returns a client and the project.
 func (f keyCommands) open(ctx context.Context) (*admin.Client, admin.Project, error) {
 	client, err := f.client(f.connection)
 	if err != nil {
@@ -54,7 +53,6 @@ func (f keyCommands) open(ctx context.Context) (*admin.Client, admin.Project, er
 	return client, active[0], nil
 }
 
-// find returns a client and the path of a key.
 func (f keyCommands) find(ctx context.Context, ref string) (*admin.Client, admin.Key, string, error) {
 	client, project, err := f.open(ctx)
 	if err != nil {
@@ -100,7 +98,6 @@ func (f keyCommands) create() *cobra.Command {
 	return c
 }
 
-// expiry returns the value of --expires as a time.
 func expiry(text string) (string, error) {
 	if text == "" {
 		return "", nil

@@ -40,7 +40,6 @@ the first of these sources that has it:
 
 Exit codes: 0 success, 1 failure, 2 wrong arguments, 3 differences found (apply --dry-run).`
 
-// misuse is an error in the arguments.
 type misuse struct{ error }
 
 func misused(format string, args ...any) error { return misuse{fmt.Errorf(format, args...)} }
@@ -157,7 +156,6 @@ func group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
 	return c
 }
 
-// variable returns an environment variable.
 func (p *program) variable(name string) string {
 	for _, entry := range p.environ {
 		if found, text, _ := strings.Cut(entry, "="); found == name {

@@ -20,7 +20,6 @@ import (
 	"github.com/postern-ai/postern/telemetry/logging"
 )
 
-// serveFlags are the flags of serve and doctor that set variables.
 var serveFlags = []struct{ name, variable, help string }{
 	{"data", settings.EnvData, "directory with the database and the secrets"},
 	{"durability", "POSTERN_DURABILITY", "what acknowledged changes survive: full (a power failure) or process (only a crash of the process)"},
@@ -121,7 +120,6 @@ func (p *program) runServer(ctx context.Context, source settings.Source) error {
 	return b.server.RunSignals(context.WithoutCancel(ctx), signals, func() (server.Config, error) { return settings.Load(source) })
 }
 
-// booted is a built server with its telemetry.
 type booted struct {
 	server   *server.Server
 	observed *telemetry.Telemetry
@@ -177,7 +175,6 @@ func (l *logs) open(level, format string) *slog.Logger {
 	return opened.Logger()
 }
 
-// latest returns the logger that was opened last.
 func (l *logs) latest() *slog.Logger {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -75,7 +75,6 @@ func verdict(invalid *compliance.Invalid) string {
 
 var errFlags = errors.New("wrong flags")
 
-// arrange reads the arguments and the files that they name.
 func arrange(name string, arguments []string, stdin io.Reader, stderr io.Writer) (in *compliance.Input, asJSON bool, err error) {
 	in = &compliance.Input{}
 	flags := flag.NewFlagSet(name, flag.ContinueOnError)
@@ -117,14 +116,12 @@ func arrange(name string, arguments []string, stdin io.Reader, stderr io.Writer)
 	return in, asJSON, nil
 }
 
-// result is the output with -json.
 type result struct {
 	Valid   bool        `json:"valid"`
 	Problem string      `json:"problem"` // empty if valid
 	Report  *reportView `json:"report"`  // null if invalid
 }
 
-// reportView is compliance.Report in JSON.
 type reportView struct {
 	Type        string         `json:"type"`
 	Project     string         `json:"project"`

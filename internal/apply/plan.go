@@ -47,7 +47,6 @@ type Options struct {
 	Prune bool
 }
 
-// planner computes a plan.
 type planner struct {
 	*Plan
 	ctx     context.Context

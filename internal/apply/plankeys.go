@@ -52,7 +52,6 @@ func (p *planner) keys(t *target, declared *project, o Options) error {
 	return nil
 }
 
-// namesKeys reports whether any registry entry names keys.
 func namesKeys(r *registry) bool {
 	return r != nil && slices.ContainsFunc(r.models, func(e entry) bool { return len(e.keys) > 0 })
 }

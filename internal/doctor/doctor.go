@@ -53,7 +53,6 @@ type Options struct {
 
 const callTimeout = 10 * time.Second
 
-// doctor collects checks.
 type doctor struct {
 	Options
 	config *server.Config

@@ -81,7 +81,6 @@ func withWires(p *config.Provider) string {
 	return p.Name + " (also " + strings.Join(p.Further, ", ") + ")"
 }
 
-// provider calls a provider.
 func (d *doctor) provider(ctx context.Context, p *config.Provider) {
 	name := "provider " + p.Name
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)

@@ -122,7 +122,6 @@ func opened(text string) (string, error) {
 	return name, nil
 }
 
-// list parses constants up to the closing line.
 func (p *parser) list(end string) (list []constant, err error) {
 	for {
 		line, ok := p.next()

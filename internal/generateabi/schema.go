@@ -122,7 +122,6 @@ func (s *schema) constants() []constant {
 	return all
 }
 
-// field returns the field with the given name, or nil.
 func (r *record) field(name string) *field {
 	for i := range r.fields {
 		if r.fields[i].name == name {

@@ -186,7 +186,6 @@ func (t *tsWriter) empty(typ string) string {
 	return "0"
 }
 
-// valueOf returns the code that reads a value.
 func (t *tsWriter) valueOf(typ string, inPlace bool) string {
 	if inPlace {
 		return "r.view()"
@@ -261,7 +260,6 @@ func (t *tsWriter) readFields(r record, before string) {
 	t.line("  }")
 }
 
-// readKinds writes a table with a reader for each kind's fields.
 func (t *tsWriter) readKinds(r record) {
 	table := capitals(r.name) + "_FIELDS"
 	t.line("// Readers of the fields that each kind has.")

@@ -27,7 +27,6 @@ func fold(text string) string {
 	return strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(text))
 }
 
-// distance returns the Levenshtein distance.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

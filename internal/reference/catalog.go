@@ -19,7 +19,6 @@ type catalogText struct {
 	Models    []struct{ Name, Note string }
 }
 
-// providerText is a provider with the names of its variables.
 type providerText struct {
 	Name, Wire, BaseURL, BaseURLEnv, KeyEnv string
 	Settings                                map[string]struct {
@@ -74,7 +73,6 @@ func (p *page) tiers(c *config.Config) {
 	p.table([]string{"Tier", "Models in their order"}, rows)
 }
 
-// providerLinks returns links to the sections.
 func (p *page) providerLinks(text catalogText, c *config.Config) {
 	var links []string
 	for _, of := range text.Providers {

@@ -53,7 +53,6 @@ const callerHeadersText = "A provider gets these headers from a caller if its en
 	"header's vendor. A value is printable ASCII of at most 1,024 bytes. `x-postern-dropped-params` names\n" +
 	"headers that are too long, not printable, or not allowed by the Governor."
 
-// callerHeaders writes the list of headers that a provider may get.
 func (p *page) callerHeaders() {
 	p.heading(3, "Headers of callers for providers")
 	p.text(callerHeadersText)

@@ -13,7 +13,6 @@ var rewrite = flag.Bool("rewrite", false, "write the pages")
 
 const folder = "../../docs/reference"
 
-// pages returns the texts of the pages by name.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	all, err := reference.Pages()

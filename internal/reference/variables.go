@@ -38,7 +38,6 @@ var workerVariables = []workerVariable{
 	}, "gateway"},
 }
 
-// bindings are the bindings of both Workers.
 var bindings = []struct{ name, worker, kind, meaning string }{
 	{"KEY_METER", "both", "Durable Object", "One object for each API key: its limits, its part of the budget and its requests in progress."},
 	{"LEDGER", "both", "Durable Object", "One object for each project: its budget, its usage and its webhooks."},

@@ -120,7 +120,6 @@ func differences(a, b map[string]string) (names []string) {
 	return names[:min(len(names), 5)]
 }
 
-// pass is one reading of all objects.
 type pass struct {
 	*Export
 	out      *writer

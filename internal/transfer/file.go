@@ -96,13 +96,11 @@ func (w *writer) page(p *page) error {
 	return err
 }
 
-// end writes the last line.
 func (w *writer) end() error {
 	_, err := w.line(end{len(w.objects), w.rows, hex.EncodeToString(w.sum.Sum(nil))})
 	return errors.Join(err, w.to.Flush())
 }
 
-// hashes returns the hashes of all objects.
 func (w *writer) hashes() map[string]string {
 	sums := map[string]string{}
 	for name, sum := range w.objects {
@@ -128,7 +126,6 @@ type reader struct {
 	seen   end   // objects and rows so far
 }
 
-// newReader reads the header.
 func newReader(from io.Reader) (*reader, error) {
 	r := &reader{lines: bufio.NewScanner(from), sum: sha256.New()}
 	r.lines.Buffer(make([]byte, 64<<10), maxLineBytes)
@@ -256,7 +253,6 @@ func rank(object string) int {
 	return -1
 }
 
-// finish checks the last line.
 func (r *reader) finish(line []byte) error {
 	r.end = new(end)
 	switch {

@@ -16,7 +16,6 @@ import (
 
 type apply = func(c *server.Config, text string) (ok bool)
 
-// text accepts printable text.
 func text(field func(*server.Config) *string) apply {
 	return func(c *server.Config, text string) bool {
 		*field(c) = text
@@ -31,7 +30,6 @@ func choice(field func(*server.Config) *string, allowed ...string) apply {
 	}
 }
 
-// env stores a valid value in Config.Env.
 func env(name string, valid func(string) bool) apply {
 	return func(c *server.Config, text string) bool {
 		c.Env[name] = text

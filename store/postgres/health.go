@@ -14,7 +14,7 @@ import (
 )
 
 // While calls are in progress, health checks on every tick whether bytes have arrived from the server. It counts
-// ticks and does not measure time: if the process was suspended, that is then one silent tick and not seconds of
+// ticks and does not measure time. If the process was suspended, that counts as one silent tick and not as seconds of
 // silence. After suspectTicks silent ticks, health sends a probe. If no byte arrives in the next silentTicks either,
 // the server is down. Health then sends probes, with a pause after each. After a successful probe, the server is up
 // again.

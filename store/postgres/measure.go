@@ -8,7 +8,6 @@ import (
 	"github.com/postern-ai/postern/store"
 )
 
-// figures count the work of a Store.
 type figures struct {
 	commands, failed, retries, commits, unknown, hits, misses atomic.Uint64
 	durations                                                 store.Durations

@@ -17,7 +17,6 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 
-// database returns the URL of an empty database on the shared server.
 func database(t *testing.T) string {
 	t.Helper()
 	server := pgtest.Shared(t)
@@ -72,7 +71,6 @@ func put(pairs ...string) store.Command {
 	}
 }
 
-// increment adds 1 to a row.
 func increment(key string) store.Command {
 	return func(rows store.Rows, _ uint64) error {
 		n, _ := strconv.Atoi(read(rows, key))

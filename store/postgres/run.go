@@ -112,7 +112,6 @@ func (s *Store) repeat(ctx context.Context, f func() error) (err error) {
 	return err
 }
 
-// run runs a command in one transaction.
 func (s *Store) run(ctx context.Context, o store.Object, command store.Command) error {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {

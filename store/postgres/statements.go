@@ -32,7 +32,6 @@ const nowMs = "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 // subquery, so it is evaluated only once, and an index can be used.
 const theTime = "(SELECT coalesce($1::bigint, " + nowMs + "))"
 
-// statements are the prepared statements.
 var statements = map[string]string{
 	stBegin:  "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
 	stCommit: "COMMIT",

@@ -160,7 +160,6 @@ func signed(ms uint64) *int64 {
 	return &n
 }
 
-// read reads rows from the database.
 func (t *transaction) read(g abi.Range) (found []abi.Row, err error) {
 	var result pgx.Rows
 	if g.End == "" {
@@ -192,7 +191,7 @@ func (t *transaction) rollback() {
 
 // commit writes the command's changes and commits. This takes one round trip, or two if it creates the object.
 // Read-only commands commit as well. The lock on the object's row is written to the log. COMMIT therefore returns
-// only when everything that the command read is durable, also on the synchronous standby.
+// only when everything that the command read is durable, including on the synchronous standby.
 func (t *transaction) commit() error {
 	ctx, cancel := t.store.committing(t.ctx)
 	defer cancel()

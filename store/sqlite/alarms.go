@@ -129,7 +129,6 @@ func (s *Store) Ring(ctx context.Context, command func(store.Object, store.Rows,
 	return err == nil, err
 }
 
-// ring runs the command of an alarm.
 func (s *Store) ring(ctx context.Context, e *entry, taken *alarm, command func(store.Object, store.Rows, uint64) error) (t ticket, err error) {
 	failed := true
 	defer func() { s.rang(taken, failed) }()

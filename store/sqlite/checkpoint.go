@@ -20,7 +20,6 @@ type checkpointer struct {
 	mu    sync.Mutex    // held during a checkpoint, until it is known whether it failed
 }
 
-// start starts the checkpoints.
 func (p *checkpointer) start(d *database) {
 	p.wake, p.ended = make(chan struct{}, 1), make(chan struct{})
 	go func() {

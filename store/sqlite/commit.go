@@ -38,7 +38,6 @@ func (s *Store) next() (g *group, closed bool) {
 	return g, s.closed
 }
 
-// commit makes a group durable.
 func (s *Store) commit(g *group) error {
 	start := time.Now()
 	err := s.db.commit(g)

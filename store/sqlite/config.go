@@ -95,5 +95,4 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
-// path returns the database's file name.
 func (c *Config) path() string { return filepath.Join(c.Dir, DatabaseFile) }

@@ -14,7 +14,6 @@ type figures struct {
 	commits          store.Durations
 }
 
-// ended counts a command.
 func (f *figures) ended(err error) {
 	f.commands.Add(1)
 	if errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrOverloaded) {

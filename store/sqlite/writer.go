@@ -53,7 +53,6 @@ func (w *writer) prepare(c *Config) (err error) {
 	})
 }
 
-// write writes a group in one transaction.
 func (w *writer) write(g *group, limit int64) error {
 	if err := w.begin.Exec(); err != nil {
 		return err

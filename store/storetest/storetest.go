@@ -67,7 +67,6 @@ type fixture struct {
 
 var errCommand = errors.New("the command's own error")
 
-// everything is a range that contains all rows.
 var everything = abi.Range{Start: "", End: "\x7f", Limit: 1 << 30}
 
 func meter(name string) store.Object { return store.Object{Class: abi.ClassKeyMeter, Name: name} }

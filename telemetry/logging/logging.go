@@ -44,7 +44,6 @@ func New(level, format string, w io.Writer) (*Log, error) {
 	return &Log{b, slog.New(handler{Handler: to(b), buffer: b, raw: format != "text"})}, nil
 }
 
-// notice returns a line that reports the number of lost lines.
 func notice(to func(io.Writer) slog.Handler, lost uint64) []byte {
 	var line bytes.Buffer
 	slog.New(to(&line)).Error("lines were dropped: the log's destination was too slow or failed", "code", "log_lines_dropped", "lines", lost)

@@ -16,7 +16,6 @@ import (
 	"github.com/postern-ai/postern/telemetry/logging"
 )
 
-// gatewayLine is a line as the core writes it.
 const gatewayLine = `{"level":"info","timeMs":1700000000123,"requestId":"req_1","route":"/v1/messages","status":200,"costCents":0.5,"stream":true}` + "\n"
 
 // open returns a log and a function that closes it and returns its lines.

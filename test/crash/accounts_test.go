@@ -8,7 +8,6 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// project is a project with its keys.
 type project struct {
 	id       string
 	name     string
@@ -70,7 +69,6 @@ func (p *project) add(a *account) {
 	p.accounts = append(p.accounts, a)
 }
 
-// all returns the accounts so far.
 func (p *project) all() []*account {
 	p.mu.Lock()
 	defer p.mu.Unlock()

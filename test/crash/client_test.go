@@ -35,7 +35,6 @@ func (d *deployment) send(method, path, header, value, body string) (*response, 
 
 func reader(body string) io.Reader { return strings.NewReader(body) }
 
-// do sends a request in the way that send does.
 func (d *deployment) do(request *http.Request) (*response, error) {
 	if request.Method != "GET" {
 		request.Header.Set("Content-Type", "application/json")
@@ -54,7 +53,6 @@ func (d *deployment) do(request *http.Request) (*response, error) {
 	return nil, err
 }
 
-// admin calls the admin API as the owner.
 func (d *deployment) admin(method, path, body string) (*response, error) {
 	return d.send(method, "/api/admin/"+path, "Authorization", "Bearer "+adminToken, body)
 }

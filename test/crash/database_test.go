@@ -123,7 +123,6 @@ func (db *database) checkMeter(a *account) {
 	}
 }
 
-// checkOutbox checks that an object has nothing to deliver.
 func (db *database) checkOutbox(class abi.Class, name string) {
 	db.Helper()
 	err := db.Run(context.Background(), store.Object{Class: class, Name: name}, func(rows store.Rows, _ uint64) error {

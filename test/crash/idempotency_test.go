@@ -16,7 +16,6 @@ func TestIdempotencyKeys(t *testing.T) {
 	t.Run("PostgreSQL", func(t *testing.T) { newKeyed(deployOn(t, pgtest.Start(t))).check() })
 }
 
-// keyed is a deployment with an account that sends idempotency keys.
 type keyed struct {
 	*deployment
 	main *project

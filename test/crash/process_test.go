@@ -110,7 +110,6 @@ func deployOn(t *testing.T, postgres *pgtest.Server) *deployment {
 	return d
 }
 
-// freeAddress returns a loopback address that was free.
 func freeAddress(t *testing.T) string {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -66,7 +66,6 @@ func launch(t *testing.T, change func(*serving)) *serving {
 	return s
 }
 
-// set sets environment variables.
 func (s *serving) set(variables ...string) { s.process.Env = append(s.process.Env, variables...) }
 
 // until waits until the check succeeds. If the server ends first, the test fails.

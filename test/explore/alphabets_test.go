@@ -253,7 +253,6 @@ var (
 	waitFirst  = report("wait first", ledger.ReportReply{WaitMs: 100})
 )
 
-// policyOf returns an encoded policy.
 func policyOf(version uint64, change func(*doc.Policy)) []byte {
 	p := doc.Policy{Version: version}
 	if change != nil {
@@ -273,7 +272,6 @@ func spareModelFirst(p *doc.Policy) {
 
 func onlySpareModel(p *doc.Policy) { p.Models = []string{"spare"} }
 
-// openaiLong is a stream with several text pieces.
 var openaiLong = &script{name: "a long stream", faults: streamFaults[1:2], pieces: []piece{
 	text("text", openaiText), text("more", openaiText), text("still more", openaiText), last("finish", openaiFinish+openaiEnd),
 }}
@@ -325,10 +323,8 @@ var openaiTrailing = &script{name: "a stream with trailing data", faults: stream
 	text("text", openaiText), last("finish", openaiFinish+openaiEnd), text("trailing data", openaiText),
 }}
 
-// noChoices is a 200 without a completion.
 var noChoices = response("200 without choices", 200, `{"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":2,"total_tokens":7}}`)
 
-// openaiOnePiece is a stream in one piece.
 var openaiOnePiece = &script{name: "a one-piece stream", faults: streamFaults[:2], noEnd: true, pieces: []piece{last("all", openaiText+openaiFinish+openaiEnd)}}
 
 const ping = "event: ping\ndata: {\"type\":\"ping\"}\n\n"

@@ -382,7 +382,6 @@ func (w *world) checkCharged(model string) {
 	}
 }
 
-// settleText describes a settle.
 func settleText(s *keymeter.Settle) string {
 	text := fmt.Sprintf("settle %s %s", [...]string{"?", "served", "hit", "released", "finish"}[s.Outcome], s.Model)
 	if s.CostPico != 0 || s.Tokens != (keymeter.Tokens{}) {

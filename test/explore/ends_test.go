@@ -41,7 +41,6 @@ var committed = sync.OnceValue(func() map[string]string {
 	return all
 })
 
-// reachedEnds has the ends of the scenarios that have run.
 var reachedEnds struct {
 	sync.Mutex
 	byScenario map[string]string

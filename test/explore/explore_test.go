@@ -26,7 +26,6 @@ var total struct {
 	rows                           []phasesSeen // by row
 }
 
-// anyFailed reports whether any scenario has failed.
 var anyFailed atomic.Bool
 
 func (x *search) count() {
@@ -152,7 +151,6 @@ func write(t *testing.T, folder, name, text string) {
 	}
 }
 
-// fileName converts a text to a file name.
 func fileName(text string) string {
 	name := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {

@@ -36,14 +36,12 @@ func strictly(s *governor.Settings) { s.Classifier.Strict = true }
 
 func failClosed(s *governor.Settings) { s.Classifier.FailClosed = true }
 
-// judgedBy adds a classifier to a policy.
 func judgedBy(model string) func(*governor.Settings) {
 	return func(s *governor.Settings) {
 		s.Classifier = governor.Classifier{Kind: governor.ChatClassifier, Model: model, TimeoutMs: 2000, Threshold: 50}
 	}
 }
 
-// settings changes the Governor's settings in a policy.
 func settings(changes ...func(*governor.Settings)) func(*doc.Policy) {
 	return func(p *doc.Policy) {
 		s := governor.NewSettings()
@@ -170,7 +168,6 @@ var (
 	undecided = judgment("undecided", `I cannot say`)
 )
 
-// classified returns requests that a classifier judges.
 func classified() []*scenario {
 	beside := func(name, path, body string, more alphabet, changes ...func(*scenario)) *scenario {
 		s := governedPost(name, path, body, settings(judgedBy("guard")), alphabet{"classify": {safe, unsafe, fault(abi.FaultTotal)}}.with(more), changes...)

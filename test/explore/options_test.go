@@ -147,7 +147,6 @@ func (w *world) replies(p *pending) (options []option) {
 	return options
 }
 
-// reply delivers a choice.
 func (w *world) reply(id uint64, c *choice) {
 	w.scenario.happened(c)
 	p := w.find(id)

@@ -52,7 +52,6 @@ type deployment struct {
 // "cache", …).
 type alphabet map[string][]choice
 
-// choice is one possible reply.
 type choice struct {
 	name    string
 	event   abi.Event

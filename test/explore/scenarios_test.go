@@ -24,7 +24,6 @@ func post(name, path, body string, more alphabet, changes ...func(*scenario)) *s
 	return s
 }
 
-// get creates a scenario with a GET request.
 func get(name, path, key string, more alphabet, changes ...func(*scenario)) *scenario {
 	s := post(name, path, "", more, changes...)
 	query := s.headers[3]
@@ -33,7 +32,6 @@ func get(name, path, key string, more alphabet, changes ...func(*scenario)) *sce
 	return s
 }
 
-// head creates a scenario with a HEAD request.
 func head(name, path, key string, more alphabet, changes ...func(*scenario)) *scenario {
 	s := get(name, path, key, more, changes...)
 	s.headers[1].Value = "HEAD"
@@ -83,7 +81,6 @@ const (
 	input      = `"input":"` + promptMark + `","max_output_tokens":16`
 )
 
-// bodyFor returns a body for a model or a tier.
 func bodyFor(model, rest string) string { return `{"model":"` + model + `",` + rest + `}` }
 
 func nativeTo(quality string) string { return strings.Replace(nativeBody, "cheap", quality, 1) }
@@ -371,7 +368,6 @@ func policies() []*scenario {
 	}
 }
 
-// streams returns scenarios with streaming responses.
 func streams() []*scenario {
 	chat := streaming(bodyFor("only", messages))
 	return []*scenario{

@@ -28,7 +28,6 @@ type edge struct {
 // finding is a violation. It has the shortest path to the violation.
 type finding struct{ what, transcript string }
 
-// search is the exploration of one scenario.
 type search struct {
 	scenario *scenario
 	root     *world
@@ -162,7 +161,6 @@ func (x *search) find(what string, from int32, last string) {
 	x.findings = append(x.findings, finding{what, x.transcribe(what, path)})
 }
 
-// transcribe replays a path and returns its transcript.
 func (x *search) transcribe(what string, path []string) string {
 	w := newWorld(x.scenario, x.root.config)
 	w.trace = &transcript{}

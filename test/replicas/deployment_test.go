@@ -126,7 +126,6 @@ func (d *deployment) serve(url string, by, timeout time.Duration) {
 	})
 }
 
-// freeAddress returns a loopback address that was free.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -137,7 +136,6 @@ func freeAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// eventually waits until f returns nil.
 func (d *deployment) eventually(what string, f func() error) {
 	d.Helper()
 	end := time.Now().Add(patience)
@@ -186,7 +184,6 @@ func (d *deployment) send(method, path, header, value, body string) *response {
 	return d.sendTo(d.urls[d.next.Add(1)%int64(len(d.urls))], method, path, header, value, body)
 }
 
-// sendTo sends a request to a server.
 func (d *deployment) sendTo(url, method, path, header, value, body string) *response {
 	request, err := http.NewRequest(method, url+path, strings.NewReader(body))
 	if err != nil {
@@ -209,7 +206,6 @@ func (d *deployment) sendTo(url, method, path, header, value, body string) *resp
 	return &response{got.StatusCode, got.Header, text}
 }
 
-// admin calls the admin API as the owner.
 func (d *deployment) admin(method, path, body string) *response {
 	return d.send(method, "/api/admin/"+path, "Authorization", "Bearer "+adminToken, body)
 }

@@ -46,7 +46,6 @@ func newLoad(d *deployment) *load {
 	return l
 }
 
-// start starts the callers and the operator.
 func (l *load) start() {
 	l.stop = make(chan struct{})
 	for i := range callers {

@@ -67,7 +67,6 @@ func (w *world) ask(n, i int) {
 	w.begin(it, k, w.isolate(it.Isolate+i), it.Seed+uint64(i)*0x9e3779b9)
 }
 
-// begin starts a request in an isolate.
 func (w *world) begin(it *item, k *key, i *isolate, seed uint64) *exchange {
 	x := &exchange{w: w, isolate: i, item: it, number: len(w.exchanges), key: k, project: k.project, random: fork(seed, 2)}
 	x.id = fmt.Sprintf("req_%x", x.number)
@@ -90,7 +89,6 @@ func (x *exchange) projectNumber() int { return x.project.number }
 // unknownKey is well formed but does not exist.
 var unknownKey = keys.New(keys.Gateway, keys.Production, [keys.RandomBytes]byte{1})
 
-// compose builds the request.
 func (x *exchange) compose() request {
 	it := x.item
 	r := request{method: "POST", completion: true, named: true, model: it.Model, stream: it.Stream}
@@ -272,7 +270,6 @@ func (x *exchange) sent(piece []byte) {
 	x.history.body = append(x.history.body, piece...)
 }
 
-// responseClosed handles the end of a streamed response.
 func (x *exchange) responseClosed() {
 	whole := false
 	for _, mark := range [...]string{"data: [DONE]", `"type":"message_stop"`, `"type":"response.completed"`, `"type":"response.incomplete"`} {

@@ -141,7 +141,6 @@ func (x *exchange) outstanding(id uint64) *open {
 	return o
 }
 
-// streamed reports whether the response is a stream.
 func (x *exchange) streamed() bool {
 	return x.Response == interpreter.Opened || x.Response == interpreter.Closed
 }

@@ -118,7 +118,6 @@ func (g *generator) mixed() {
 	}
 }
 
-// request creates a random request.
 func (g *generator) request() item {
 	it := item{Do: "ask", Seed: g.next(), Key: int(g.below(uint64(len(g.p.Keys)))), Isolate: int(g.below(uint64(g.p.Isolates)))}
 	it.Path = pick(g.rng, "complete", "chat", "chat", "openai", "openai", "openai", "responses", "responses", "anthropic", "anthropic", "embed", "compact")
@@ -219,7 +218,6 @@ func (g *generator) behavior() behavior {
 	return a
 }
 
-// operator adds a change by an operator.
 func (g *generator) operator(span uint64) {
 	it := item{
 		At: g.below(span + 1), Seed: g.next(), Key: int(g.below(uint64(len(g.p.Keys)))), Project: int(g.below(uint64(len(g.p.Projects)))),

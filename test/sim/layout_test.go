@@ -73,7 +73,6 @@ func readAdmit(command []byte) admitCommand {
 	return a
 }
 
-// readExtend returns the request ID of an Extend.
 func readExtend(command []byte) (id string) {
 	return keymeter.Open(command).(*keymeter.Extend).RequestID
 }
@@ -142,7 +141,6 @@ func readFlush(reply []byte) (open uint64, batches int, err error) {
 	return f.Open, len(f.Absorbs), err
 }
 
-// readPut returns the status and record of a Put.
 func readPut(command []byte) (doc.Status, doc.Record) {
 	r := abi.Reader{Buf: command}
 	r.Uint()
@@ -160,7 +158,6 @@ const (
 	opGrant  = 12
 )
 
-// readBudget returns the version and amount of a budget command.
 func readBudget(command []byte) (version uint64, pico int64) {
 	r := abi.Reader{Buf: command}
 	r.Uint()

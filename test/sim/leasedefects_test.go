@@ -23,7 +23,6 @@ func closeLeases(o *object) {
 	}
 }
 
-// changedReport returns a hook that changes the reports to meters.
 func changedReport(change func(r *keymeter.Report)) func(*exchange, *abi.Action) bool {
 	return func(_ *exchange, a *abi.Action) bool {
 		if a.Kind == abi.ActionCall && a.Class == abi.ClassKeyMeter && op(a.Data) == opReport {

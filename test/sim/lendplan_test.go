@@ -6,7 +6,6 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// lendingPlans are the plans of the catalog that lend.
 var lendingPlans = [...]string{"lending", "rated", "daily", "slots"}
 
 // lend gives half of the worlds plans that lend, and keys that are busy enough for leases. It has its own random

@@ -112,7 +112,6 @@ func (op *operation) read() {
 	})
 }
 
-// changeKey builds and sends the commit that changes a key.
 func (op *operation) changeKey(k directory.Key) {
 	k.Version++
 	switch op.it.Do {
@@ -161,7 +160,6 @@ func (op *operation) rotate(k *directory.Key) bool {
 	return true
 }
 
-// changeProject builds and sends the commit that changes a project.
 func (op *operation) changeProject() {
 	p := &op.project
 	p.Revision++

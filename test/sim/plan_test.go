@@ -38,7 +38,6 @@ type faults struct {
 
 func (f faults) any() bool { return f != faults{} }
 
-// scope returns the cache scope of all projects.
 func (p *plan) scope() doc.CacheScope {
 	if p.Seed%2 == 0 {
 		return doc.CacheGlobal

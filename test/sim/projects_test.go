@@ -30,7 +30,6 @@ type project struct {
 	alerted       bool // the webhook for 100% of the budget was sent
 }
 
-// period is one budget period.
 type period struct {
 	spent    int64 // settled or expired at the meters
 	reserved int64
@@ -172,7 +171,6 @@ func limitsOf(rec *doc.Record) config.Limits {
 	return limits
 }
 
-// newKey creates a key with a random value.
 func (w *world) newKey(p *project, test bool) *key {
 	n := len(w.keys)
 	env := keys.Production

@@ -186,7 +186,6 @@ func (x *exchange) fetch(a *abi.Action) {
 	f.begin(o, a)
 }
 
-// wireOf returns the wire family of a URL.
 func wireOf(url string) string {
 	switch {
 	case strings.HasSuffix(url, "/messages"):
@@ -316,7 +315,6 @@ func (x *exchange) onRealTime(a *abi.Action) *abi.Action {
 	return &b
 }
 
-// response returns the event of a complete response.
 func (f *fetch) response() abi.Event {
 	d := &f.behavior
 	e := abi.Event{Kind: abi.EventResponse, Code: 200, Headers: []abi.Header{{Name: "content-type", Value: "application/json"}}}

@@ -32,5 +32,4 @@ func fork(seed, use uint64) *rng {
 	return r
 }
 
-// pick returns one of the values at random.
 func pick[T any](r *rng, values ...T) T { return values[r.below(uint64(len(values)))] }

@@ -61,7 +61,6 @@ func (s *shrinker) items() (smaller bool) {
 	return smaller
 }
 
-// item simplifies one item.
 func (s *shrinker) item(i int) (simpler bool) {
 	try := func(change func(*item)) { simpler = s.try(func(p *plan) { change(&p.Items[i]) }) || simpler }
 	for s.best.Items[i].Times > 1 && s.try(func(p *plan) { p.Items[i].Times /= 2 }) {

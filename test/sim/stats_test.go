@@ -6,7 +6,6 @@ import (
 	"strings"
 )
 
-// stats counts the events of worlds.
 type stats struct {
 	Worlds, Calm, Exchanges, Steps, Commands, Fetches, Faults, Operations, Left, Expired, Followed, Withheld int
 	Leases, Leased, Booked, ReportedLate                                                                     int

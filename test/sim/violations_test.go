@@ -37,7 +37,6 @@ func (x *exchange) answeredBlocked() bool {
 
 func (x *exchange) governed() bool { return x.w.plan.Projects[x.project.number].Governed }
 
-// violationCounts counts the violations that a meter has stored.
 type violationCounts struct {
 	stored   map[string]uint64 // by rule
 	requests map[string]bool   // names: the ID of each admitted request with violations, and that ID together with each violated rule
@@ -138,7 +137,6 @@ func (g *generator) govern() {
 	}
 }
 
-// withoutViolations returns an admit without its violations.
 func withoutViolations(command []byte) []byte {
 	c := *keymeter.Open(command).(*keymeter.Admit)
 	c.Violations = nil

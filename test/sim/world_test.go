@@ -43,7 +43,6 @@ type world struct {
 // failure ends a run at the first violation. Later violations may only be its consequences.
 type failure struct{ rule, text string }
 
-// fail reports the violation of a rule.
 func (w *world) fail(rule, format string, args ...any) {
 	if slices.Contains(ignored, rule) {
 		return
@@ -51,7 +50,6 @@ func (w *world) fail(rule, format string, args ...any) {
 	panic(failure{rule, fmt.Sprintf(format, args...)})
 }
 
-// logf adds a line to the trace.
 func (w *world) logf(format string, args ...any) {
 	if w.trace != nil {
 		fmt.Fprintf(w.trace, "# %8d  ", w.now-w.plan.Start)

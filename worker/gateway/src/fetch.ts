@@ -156,7 +156,7 @@ export class Fetch {
   }
 
   // Delivers available bytes, including the last ones before the connection breaks or a timeout cuts it. The end of
-  // the stream waits only while the fetch is paused. A client that stops reading can therefore not hold up the
+  // the stream waits only while the fetch is paused. A client that stops reading therefore cannot hold up the
   // exchange.
   private async pump(response: Response): Promise<void> {
     const { action } = this
