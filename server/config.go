@@ -44,9 +44,9 @@ type Config struct {
 	MaxConnections int
 	// Exports is a directory for daily usage files. If it is empty, none are written.
 	Exports string
-	// DrainDelay is how long the server still accepts connections after a shutdown has begun and Ready fails. In this
-	// time, load balancers notice. DrainDelayIfProbed means 5 s if OpsListen has received a readiness probe, and
-	// otherwise 0.
+	// DrainDelay is how long the server still accepts connections after a shutdown has begun and Ready fails. This
+	// gives load balancers time to notice that Ready fails. DrainDelayIfProbed means 5 s if OpsListen has received a
+	// readiness probe, and otherwise 0.
 	DrainDelay time.Duration
 	// Log receives the server's own messages and the gateway's log lines. The default is slog.Default().
 	Log *slog.Logger

@@ -46,7 +46,7 @@ type connections struct {
 
 	mu     sync.Mutex
 	open   map[net.Conn]*list.Element // the connection's element in idle; nil: busy
-	idle   *list.List                 // of net.Conn, longest idle first
+	idle   *list.List                 // elements are of type net.Conn; the one that has been idle longest is first
 	warned time.Time
 }
 

@@ -86,7 +86,7 @@ func (p *program) printError(err error) {
 	}
 	shown := struct {
 		Error     string  `json:"error"`
-		Code      *string `json:"code"`      // of an error of the API; null for other errors
+		Code      *string `json:"code"`      // code of an error of the API; null for other errors
 		Status    *int    `json:"status"`    // of the response; likewise
 		RequestID *string `json:"requestId"` // likewise
 	}{Error: err.Error()}

@@ -10,7 +10,7 @@ import (
 // parser reads a schema line by line. It keeps the comment lines before a declaration, which document it.
 type parser struct {
 	lines  []string
-	number int // of the current line, from 1
+	number int // number of the current line, from 1
 	doc    []string
 	out    schema
 }

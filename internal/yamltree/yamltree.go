@@ -36,9 +36,9 @@ func (k Kind) String() string { return kindNames[k] }
 type Node struct {
 	Kind    Kind
 	Line    int
-	Text    string // of a Bool, Number or String
+	Text    string // text of a Bool, Number or String
 	List    []*Node
-	Members []Member // of a Map, in order, with unique keys
+	Members []Member // members of a Map, in order; keys are unique
 }
 
 // Member is an entry of a Map.

@@ -39,8 +39,8 @@ func within(t *testing.T, what string, promised time.Duration, f func()) {
 	}
 }
 
-// TestCutOffHolder cuts a replica off while it holds an object. Commands of another replica for this object, however
-// many there are, wait for less than a second, and none fails. The replica that is cut off gives up soon.
+// TestCutOffHolder cuts a replica off while it holds an object. Another replica has many commands for this object.
+// Each of them waits for less than a second, and none fails. The replica that is cut off gives up soon.
 func TestCutOffHolder(t *testing.T) {
 	w, lost, other := behindWire(t, postgres.Config{})
 	run(t, other, object, put("n", "0"))

@@ -24,7 +24,7 @@ type entry struct {
 	last         *group // newest group with changes to the object; nil: all changes are durable
 	users        int    // goroutines that use the entry
 	counted      int    // bytes of this entry that objects.bytes includes
-	newer, older *entry // in the list of unused entries
+	newer, older *entry // neighbors in the list of unused entries
 }
 
 // entryBytes is the estimated size of an entry without its rows. rowBytes is the estimated size of a row without its

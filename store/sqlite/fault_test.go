@@ -160,7 +160,7 @@ func (d *disk) restart() {
 }
 
 // TestPowerLoss cuts the power at many points. With full durability, nothing acknowledged is lost, and the database
-// is intact. With process durability, something must be lost: if nothing were, the test could not detect a loss.
+// is intact. With process durability, something must be lost. Otherwise, the test could not detect a loss.
 func TestPowerLoss(t *testing.T) {
 	lost := map[sqlite.Durability]int{}
 	for _, durability := range []sqlite.Durability{sqlite.Full, sqlite.Process} {

@@ -24,8 +24,8 @@ func (s *Store) Read(ctx context.Context, key string) (value []byte, ok bool, er
 	return value, ok, err
 }
 
-// pendingKV returns the latest write of a key that is not durable yet. If it finds none because the write has just
-// become durable, its caller finds the write in the database, which the caller reads later.
+// pendingKV returns the latest write of a key that is not durable yet. If a write has become durable just before the
+// call, the caller finds it in the database, which it reads afterwards.
 func (s *Store) pendingKV(key string) (w kvWrite, found bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

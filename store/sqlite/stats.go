@@ -31,7 +31,7 @@ type Stats struct {
 // Commit describes one group that is durable or has failed. It is for histograms.
 type Commit struct {
 	Commands int
-	Duration time.Duration // of the write, including its sync
+	Duration time.Duration // duration of the write, including its sync
 	Err      error
 }
 

@@ -98,7 +98,7 @@ func manyObjects(f *fixture) {
 }
 
 // readersWait checks what a read-only command reads while other commands change the object. It must see the changes
-// of every command that had succeeded when it started. It must not see changes of a command that has not started.
+// of every command that succeeded before the read started. It must not see changes of a command that has not started.
 func readersWait(f *fixture) {
 	var started, succeeded atomic.Int64
 	atOnce(func(worker int) {

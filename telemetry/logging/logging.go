@@ -22,8 +22,8 @@ var levels = map[string]slog.Level{
 	"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError,
 }
 
-// New returns a log that writes to w. level is debug, info, warn or error, and format is json or text. If they are
-// empty, they are info and json. Lines are buffered, so call Close before the process ends.
+// New returns a log that writes to w. level is debug, info, warn or error, and format is json or text. The defaults
+// are info and json. Lines are buffered, so call Close before the process ends.
 func New(level, format string, w io.Writer) (*Log, error) {
 	least, ok := levels[level]
 	if !ok && level != "" {

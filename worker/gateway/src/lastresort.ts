@@ -8,8 +8,8 @@ export type LastResort = Pick<Configured, 'lastResortStatus' | 'lastResortHeader
 const encoder = new TextEncoder()
 
 /**
- * The response when the core's module cannot run at all. If it can run, the core prepares this response. This is a
- * copy of fault.Internal. It is compared with testdata/abi/lastresort.json, which the core's tests write.
+ * The response that is sent when the core's module cannot run at all. If it can run, the core prepares this response.
+ * This is a copy of fault.Internal. It is compared with testdata/abi/lastresort.json, which the core's tests write.
  */
 export const UNCONFIGURED: LastResort = {
   lastResortStatus: 500,
