@@ -106,7 +106,7 @@ func (w *wire) received(kind byte, body []byte) {
 	}
 }
 
-// figures returns the counters divided by n.
+// figures returns the counters divided by n, and resets them.
 func (w *wire) figures(n int) (f [7]float64) {
 	for i, c := range []*atomic.Int64{&w.commits, &w.statements, &w.trips, &w.read, &w.written, &w.bytesOut, &w.bytesIn} {
 		f[i] = float64(c.Swap(0)) / float64(n)
@@ -114,7 +114,7 @@ func (w *wire) figures(n int) (f [7]float64) {
 	return f
 }
 
-// newPostgresFixture is like newFixture, on a PostgreSQL server. url returns the URL of a database.
+// newPostgresFixture is like newFixture, but on a PostgreSQL server. url returns the URL of a database.
 func newPostgresFixture(t *testing.T, upstream *Upstream, server *pgtest.Server, url func(database string) string) *fixture {
 	t.Helper()
 	return newFixtureOn(t, upstream, func(clock store.Clock) (store.Store, error) {
@@ -122,7 +122,7 @@ func newPostgresFixture(t *testing.T, upstream *Upstream, server *pgtest.Server,
 	})
 }
 
-// newFixtureOn is like newFixture, on a store. Each call to open returns an empty store.
+// newFixtureOn is like newFixture, but with the stores that open returns. Each call to open returns an empty store.
 func newFixtureOn(t *testing.T, upstream *Upstream, open func(store.Clock) (store.Store, error)) *fixture {
 	t.Helper()
 	local, err := NewLocalOn(deployment(upstream), host.NewNative, open)
@@ -147,8 +147,8 @@ func fixtureAt(t *testing.T, r *Runner) *fixture {
 type measuredKind struct {
 	name string
 	step func(i int) string // a scenario
-	// flood returns a scenario with n simultaneous requests, one of which keeps the others' counts. If flood is nil,
-	// requests are sent one after another.
+	// flood returns a scenario with n simultaneous requests. One of them, the keeper, reports the counts of all of
+	// them. If flood is nil, requests are sent one after another.
 	flood func(n int) string
 }
 
@@ -165,14 +165,14 @@ var measuredKinds = []measuredKind{
 	}},
 }
 
-// measure sends n requests of each kind. It calls start before the requests of a kind, and report after them and
-// their usage reports.
+// measure sends n requests of each kind. It calls start before the requests of a kind, and calls report once their
+// usage has been reported.
 func (c *fixture) measure(n int, start func(), report func(kind string)) {
 	c.do("project main plan=unlimited budget=1000", "key live main", "key limited main requestsPerDay=1")
 	c.script("first", completion("limited", 0, 200))
 	for _, kind := range measuredKinds {
 		c.script("warm", kind.step(0))
-		c.do("advance 60s") // includes the summary of the previous kind
+		c.do("advance 60s") // so that the summary of the previous kind is not measured
 		start()
 		if kind.flood != nil {
 			c.local.naps.Store(true) // with shortened naps, the counts would be reported more often than every five seconds

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Scenario is one test of a transcript file. testdata/conformance/README.md describes the format.
+// Scenario is one test in a transcript file. testdata/conformance/README.md describes the format.
 type Scenario struct {
 	Name string
 	File string

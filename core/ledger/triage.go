@@ -107,7 +107,8 @@ func DecodeTriage(data []byte) (outcome TriageOutcome, now StoredViolation, err 
 	return r.outcome, r.violation, err
 }
 
-// apply replies with the outcome. A command that changes neither state nor note returns Triaged and changes nothing.
+// apply replies with the outcome. If neither the state nor the note would change, it replies with Triaged and writes
+// nothing.
 func (t *Triage) apply(c *call) error {
 	v, found, err := c.violation(t.ID)
 	if err != nil {

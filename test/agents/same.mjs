@@ -33,7 +33,7 @@ function stable(text) {
   return text
 }
 
-// Headers that the gateway and its HTTP clients set for every provider.
+// Headers that the gateway and the HTTP client of its host set themselves, whatever the agent sends.
 const OWN = [
   ...['Accept', 'Accept-Encoding', 'Connection', 'Content-Length', 'Content-Type', 'User-Agent'],
   ...['Authorization', 'X-Api-Key', 'X-Goog-Api-Key'],

@@ -9,7 +9,8 @@ import (
 
 // Rule is a part of a scripted session: the provider's responses after a user message with a given text, one step per
 // request. The state of the session is in the request. The step is the number of tool results after that message, so
-// a repeated request gets the same response. If several rules match, the one whose text comes last applies.
+// a repeated request gets the same response. If several rules match, the one whose text occurs last in the
+// conversation applies.
 type Rule struct {
 	User  string `json:"user"` // a text of a user message
 	Steps []Step `json:"steps"`
@@ -129,7 +130,7 @@ func (c *call) id(prefix string, n int) string {
 	return id(prefix, n)
 }
 
-// id returns the ID of the response. For a kind, it returns the ID of the response's only item of that kind.
+// id returns the ID of the response, or of its only item of a kind, depending on the prefix.
 func (a *answer) id(prefix string) string {
 	if a.key != "" {
 		return prefix + a.key
@@ -151,7 +152,7 @@ func (a *answer) output() int {
 	return OutputTokens
 }
 
-// written returns the tokens that the provider wrote to its cache, for either lifetime.
+// written returns the number of tokens that the provider wrote to its cache, for both lifetimes together.
 func (a *answer) written() int {
 	if a.usage != nil {
 		return a.usage.Written

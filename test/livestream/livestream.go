@@ -1,5 +1,5 @@
 // Package livestream sends a response through the stream checks as an exchange does, for tests. It does so in every
-// wire form: translated to each of the callers' families, or passed through in each of the providers' dialects.
+// wire form: translated into each dialect that callers use, or passed through in each dialect that providers use.
 package livestream
 
 import (
@@ -49,11 +49,11 @@ type Result struct {
 	Sent     chat.Response // as the caller's client reads it
 	Stored   chat.Response // for the cache
 	Bytes    []byte        // what the caller got
-	Steps    []int         // the length of Bytes after each of the provider's chunks
+	Steps    []int         // passed through: the length of Bytes after each event
 	Stream   *live.Stream  // at the end
 	MaxState int           // the size of the largest state between two steps, in bytes
 
-	whole *live.Stream // the same as Stream, but in one step; equal events must give equal results
+	whole *live.Stream // the same as Stream, but never decoded from its state; equal events must give equal results
 }
 
 // encoders and decoders of the dialects.
@@ -72,7 +72,7 @@ var families = map[chat.Dialect]family{
 
 var meta = api.Meta{RequestID: "req_1", Model: "test-model", Provider: "test", CreatedMs: 1795313530000}
 
-// Encode returns the stream of a provider that responds with deltas, with one or more events for each.
+// Encode returns the stream of a provider that responds with deltas.
 func Encode(d chat.Dialect, deltas []chat.Delta) []byte {
 	return encode(d, &api.State{}, deltas, chat.Fold(deltas))
 }
@@ -86,7 +86,7 @@ func encode(d chat.Dialect, s *api.State, deltas []chat.Delta, whole chat.Respon
 }
 
 // Run sends a response through the checks. Between two steps, only the state of the checks is kept. A passed-through
-// stream arrives in chunks of size bytes. If size is 0, each chunk is one event.
+// stream arrives in chunks of size bytes. If size is 0, it arrives in one chunk.
 func Run(form Form, g *live.Guard, deltas []chat.Delta, size int) (Result, error) {
 	if form.Through {
 		return Through(form.Dialect, g, Encode(form.Dialect, deltas), size)
@@ -131,7 +131,7 @@ func (r *Result) carry() error {
 	return reader.End()
 }
 
-// Through passes a provider's stream through the checks, in chunks of size bytes, or event by event if size is 0.
+// Through passes a provider's stream through the checks, in chunks of size bytes, or in one chunk if size is 0.
 func Through(d chat.Dialect, g *live.Guard, stream []byte, size int) (Result, error) {
 	r := Result{Stream: &live.Stream{}, whole: &live.Stream{}}
 	parser, state := sse.Parser{}, wire.State{}

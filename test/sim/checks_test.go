@@ -65,8 +65,8 @@ func (x *exchange) outlived() bool {
 }
 
 // waitedInVain reports whether the exchange has waited for a provider's content for three quarters of the time that
-// all attempts may take. At first, it may have waited as a follower in a flight. Such an exchange may fail instead of
-// starting a new attempt.
+// all attempts may take. At first, it waited as a follower in a flight. Such an exchange may fail instead of starting
+// a new attempt.
 func (x *exchange) waitedInVain() bool {
 	limit := worldConfig.RequestMsOf(worldConfig.Tier(x.request.model))
 	return len(x.history.followed) > 0 && x.w.now >= x.history.arrivedAt+limit-limit/4 &&
@@ -116,8 +116,8 @@ func (x *exchange) someState(f func(*keyState) bool) bool {
 	return len(states) == 0
 }
 
-// policiesOf returns the project policies that may apply in a state of the key. This can be the policy that the key's
-// record names. It can also be a newer one, because the Ledger receives a policy before the meter does.
+// policiesOf returns the project policies that may apply in a state of the key. They are the policy that the key's
+// record names and all newer ones, because the Ledger receives a policy before the meter does.
 func (x *exchange) policiesOf(st *keyState) []doc.Policy {
 	if st.record.Policy == 0 {
 		return []doc.Policy{{}}
@@ -127,7 +127,7 @@ func (x *exchange) policiesOf(st *keyState) []doc.Policy {
 
 // permitted returns the models that may serve a request in a state of its key and under a policy. They are the
 // targets of the tier. If the project's route overrides the tier, they are the targets of that route. The allowlists
-// of key and project restrict them.
+// of the key and the project restrict them.
 func (x *exchange) permitted(st *keyState, policy *doc.Policy) []*config.Model {
 	targets := x.targets()
 	if route := policy.Route(x.request.model); route != nil && worldConfig.Tier(x.request.model) != nil && x.item.Path != "embed" {
@@ -157,18 +157,18 @@ func (x *exchange) noneReady() bool {
 	})
 }
 
-// noneCompacts reports whether the request is a compaction that the provider of no permitted target serves.
+// noneCompacts reports whether the request is a compaction, but no permitted target's provider serves compactions.
 func (x *exchange) noneCompacts() bool {
 	return x.item.Path == "compact" && x.somePermits(func(models []*config.Model) bool {
 		return !slices.ContainsFunc(models, func(m *config.Model) bool { return m.Provider.Serves(config.ServesCompact) })
 	})
 }
 
-// apis are the URL suffixes at which a model with several APIs is called. They are listed by the caller's path. For
-// other paths, the first API is used.
+// apis are the URL suffixes at which a model with several APIs is called. The keys are the callers' paths. For other
+// paths, the first API is used.
 var apis = map[string]string{"responses": "/responses", "anthropic": "/messages", "compact": "/responses/compact"}
 
-// checkAPI checks on which API a model is called. If the model has the API that the caller used, it must be that one.
+// checkAPI checks which API of a model is called. If the model has the API that the caller used, it must be that one.
 func (x *exchange) checkAPI(f *fetch, url string) {
 	want := apis[x.item.Path]
 	if want == "" {
@@ -179,7 +179,7 @@ func (x *exchange) checkAPI(f *fetch, url string) {
 	}
 }
 
-// forms are strings that a response may contain only on one path.
+// forms lists, for each path, the strings of which a response must contain at least one.
 var forms = map[string][]string{
 	"openai": {`"object":"chat.completion`}, "anthropic": {`"type":"message"`, `"type":"message_start"`}, "compact": {`"object":"response.compaction"`},
 	"responses": {`"object":"response"`, `"type":"response.created"`},
@@ -201,8 +201,8 @@ func (x *exchange) rejected() bool {
 	return slices.ContainsFunc(x.calls(), func(f *fetch) bool { return f.status == 400 || f.status == 413 || f.status == 422 })
 }
 
-// checkDispatch checks I8, I9 and I14. The called model must be the one that was requested, and it must be permitted.
-// The request must be valid, admitted and not blocked.
+// checkDispatch checks I8, I9 and I14. The called model must have been a permitted target of the request. The request
+// must be valid, admitted and not blocked.
 func (x *exchange) checkDispatch(f *fetch) {
 	w := x.w
 	if x.blocked() {
@@ -327,7 +327,8 @@ func (x *exchange) checkStream(whole bool) {
 	}
 }
 
-// checkFollowed checks the stream of a follower. It may end with its success marker only if the leader's did.
+// checkFollowed checks the stream of a follower. It may end with its success marker only if the provider's stream has
+// ended.
 func (x *exchange) checkFollowed(whole bool) {
 	if !whole || len(x.history.followed) == 0 {
 		return

@@ -122,7 +122,7 @@ export class ChatStream implements AsyncIterable<ChatEvent> {
 
   #finish(event: DoneEvent): void {
     this.#done = event
-    // so that nobody has to wait until the rest of the response is read
+    // reads the rest of the response in the background, so nobody waits for it
     this.#source.next().catch(() => {})
   }
 }

@@ -21,7 +21,7 @@ func Restore(kind Kind, body []byte, r *governor.Redactor) []byte {
 }
 
 // maxRestored limits the number of bytes that restoring adds. Without a limit, a response could become very large if
-// a model repeats the placeholder of a long key. Placeholders beyond the limit are not restored.
+// a model repeats the placeholder of a long value. Placeholders beyond the limit are not restored.
 const maxRestored = 1 << 20
 
 // restore finds the placeholders in a text.

@@ -7,8 +7,8 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// Places of channels in OpenAI's chunks. A place distinguishes the channels of a choice. The place of a tool call is
-// its index.
+// Places of channels in OpenAI's chunks. A place distinguishes channels of the same choice and kind. The place of a
+// function call in "tool_calls" is its index.
 const (
 	placeContent   = iota
 	placeReasoning // "reasoning", which may repeat the text of "reasoning_content"
@@ -33,7 +33,7 @@ func (p *passed) openAI() {
 			top.at = valueEnd(p.data, top.at)
 			continue
 		}
-		// Each element is walked only once. To find its end first would take a second pass.
+		// Each element is walked only once. Finding its end first would take a second pass.
 		for top.at = blank(p.data, top.at+1); p.data[top.at] != ']'; top.at = blank(p.data, top.at) {
 			if p.data[top.at] == '{' {
 				top.at = p.openAIChoice(top.at)
@@ -45,7 +45,7 @@ func (p *passed) openAI() {
 	}
 }
 
-// openAIChoice checks the choice at an index and returns its end.
+// openAIChoice checks the choice at an offset and returns its end.
 func (p *passed) openAIChoice(at int) (end int) {
 	var c choice
 	members := cursor{p.data, at + 1}
@@ -83,7 +83,7 @@ func (p *passed) openAIChoice(at int) (end int) {
 	return members.at + 1
 }
 
-// openAIDelta checks the texts of a delta. If all of them were sent unchanged, it returns true.
+// openAIDelta checks the texts of a delta. If the content and refusals were sent unchanged, it returns true.
 func (p *passed) openAIDelta(c *choice, v span) (exact bool) {
 	exact = true
 	members := enter(p.data, v, '{')
@@ -245,7 +245,7 @@ func (s *Stream) waits(choice uint64) bool {
 	return false
 }
 
-// maxHead limits the size, in bytes, of the fields that a tail event copies from its chunk.
+// maxHead/4 limits the size, in bytes, of each field that a tail event copies from its chunk.
 const maxHead = 1024
 
 // openAITail returns a chunk with the rest of a text. The chunk also has the fields that are the same in all chunks.
