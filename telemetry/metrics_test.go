@@ -52,7 +52,7 @@ func TestRequests(t *testing.T) {
 		postern_attempt_duration_seconds_count{provider="openai"} 2
 		postern_open_requests 0
 		postern_open_streams 0
-		postern_object_commands_total{class="directory"} 3
+		postern_object_commands_total{class="directory"} 4
 		postern_circuit_open{model="alpha",provider="openai"} 0`)
 }
 
