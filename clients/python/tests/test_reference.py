@@ -48,7 +48,7 @@ def test_every_public_name_has_an_entry_with_a_text() -> None:
 @pytest.mark.parametrize(
     ("file", "old", "new"),
     [
-        ("types.py", '    """A text as a part of a message."""\n', ""),
+        ("types.py", '    """Text as a part of a message."""\n', ""),
         ("_sync/models.py", '        """Gets a model\'s entry, with its approvals and history."""\n', ""),
         ("types.py", "# Reports\n", "# Others\n"),
         ("__init__.py", '    "types",\n', '    "types",\n    "Other",\n'),
