@@ -163,7 +163,7 @@ func TestInvalidGroups(t *testing.T) {
 			t.Error(got.Body)
 		}
 	}
-	for _, path := range []string{"/grp_none", "/grp_", "/Root", "/proj_1", "/root/", "/grp_a%2Fb"} {
+	for _, path := range []string{"/grp_none", "/grp_", "/Root", "/proj_1", "/" + doc.Root + "/", "/grp_a%2Fb"} {
 		b.Refused(b.Do("GET", groupsPath+path, ""), fault.NotFound)
 	}
 	b.Refused(b.Do("GET", groupsPath+"?limit=5", ""), fault.InvalidRequest)
