@@ -48,17 +48,16 @@ func (c *Chain) Accept(g Grant) bool {
 // returns these levels. For an ordered request, it returns only the first level that lacks budget, and reserves the
 // levels above it for HoldMs.
 func (c *Chain) Reserve(now uint64, q *Request) (pico int64, short []Shortfall) {
-	want := q.WantPico
+	pico = q.WantPico
 	if h := c.holdOf(q.ID); h != nil {
-		want = min(want, h.AmountPico) // a level above had no more
+		pico = min(pico, h.AmountPico) // a level above had no more
 	}
 	c.Release(q.ID)
-	pico = want
 	for i := range c.Levels {
 		s := &c.Levels[i].Slice
-		enough := want
+		enough := pico
 		if q.Final>>i&1 == 1 {
-			enough = min(want, q.LeastPico)
+			enough = min(pico, q.LeastPico)
 		}
 		free := s.Free()
 		if s.Live && (enough == 0 || free >= enough) {
