@@ -299,7 +299,8 @@ func (c *call) flush(f *Flush) FlushReply {
 		}
 		return reply
 	}
-	newEpoch, closed := c.returnUnused(f)
+	newEpoch, closed, waitMs := c.returnUnused(f)
+	reply.LentMs = max(reply.LentMs, waitMs)
 	if !c.m.hasReport() && !newEpoch {
 		return reply
 	}
@@ -330,11 +331,11 @@ const idleMs = 60_000
 
 // returnUnused returns the free part of the slice to the Ledger if the slice is recalled or the key is idle. It does
 // so by starting a new epoch.
-func (c *call) returnUnused(f *Flush) (newEpoch, closed bool) {
+func (c *call) returnUnused(f *Flush) (newEpoch, closed bool, waitMs uint64) {
 	m := c.m
 	closed = m.slice().Live && len(m.reservations)+len(m.leases) == 0 && m.lastUsedMs+idleMs <= c.in.NowMs
 	if f.Recall {
-		newEpoch, _ = m.chain.Recall(c.in.NowMs, len(m.chain.Levels)-1, f.HeldPico)
+		newEpoch, waitMs = m.chain.Recall(c.in.NowMs, len(m.chain.Levels)-1, f.HeldPico)
 	}
 	if closed {
 		if !newEpoch {
@@ -342,7 +343,7 @@ func (c *call) returnUnused(f *Flush) (newEpoch, closed bool) {
 		}
 		m.slice().Live = false
 	}
-	return newEpoch || closed, closed
+	return newEpoch || closed, closed, waitMs
 }
 
 // debtDelayMs is the delay before the meter reports an overspent slice.

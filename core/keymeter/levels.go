@@ -180,6 +180,7 @@ func (c *call) recallLevel(f *Flush) FlushReply {
 	reply := FlushReply{Open: uint64(len(m.reservations) + len(m.leases)), LentMs: m.lentMs()}
 	if reply.LentMs > 0 {
 		m.rest()
+		c.store()
 	}
 	if at := m.chain.Named(f.Ledger); at >= 0 {
 		returned, waitMs := m.chain.Recall(c.in.NowMs, at, f.HeldPico)
@@ -193,8 +194,6 @@ func (c *call) recallLevel(f *Flush) FlushReply {
 	if len(reply.Return) > 0 {
 		c.store()
 		c.out.AlarmMs = minNonZero(c.out.AlarmMs, c.in.NowMs+abi.RedeliverMs)
-	} else if reply.LentMs > 0 {
-		c.store()
 	}
 	return reply
 }

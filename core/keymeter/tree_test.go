@@ -374,6 +374,38 @@ func TestExtensionsReserveAtEveryLevel(t *testing.T) {
 	w.expectSpent(map[string]money.Pico{"root": 95, "grp_1": 95, "proj_1": 45, "proj_2": 50})
 }
 
+// TestRecallLeavesAnAwaitedGrant checks that a recall does not void a grant that an ordered request waits for, at the
+// project and above it. The reply says how long the request may take.
+func TestRecallLeavesAnAwaitedGrant(t *testing.T) {
+	for _, level := range []string{"root", ""} {
+		w := newTree(t)
+		w.give("root", calendar.Monthly, 100)
+		w.give("proj_1", calendar.Monthly, 100)
+		k := w.place("key_1", "wide", "root", "proj_1")
+		a := keymeter.Admit{RequestID: "req_1", Mode: keymeter.ModeReserve, AmountPico: 100, Tree: keymeter.Tree{Ordered: true}}
+		reply := k.admit(a)
+		if level == "" { // the root has granted; now the project is the first level that lacks budget
+			grant, _ := w.ask(k, &reply.Levels[0])
+			a.Tree.Grants = []keymeter.LevelGrant{grant}
+			reply = k.admit(a)
+		}
+		if len(reply.Levels) != 1 || reply.Levels[0].Ledger != level {
+			t.Fatalf("%+v", reply)
+		}
+		grant, ok := w.ask(k, &reply.Levels[0]) // in flight
+		flush := keymeter.Flush{Recall: true, HeldPico: 100, Ledger: level}
+		recalled, err := keymeter.DecodeFlushReply(k.call(flush.Encode()))
+		if err != nil || !ok || recalled.LentMs == 0 || recalled.LentMs > 2000 || len(recalled.Absorbs)+len(recalled.Return) > 0 {
+			t.Errorf("%q: %+v, %v", level, recalled, err)
+		}
+		if a.Tree.Grants = []keymeter.LevelGrant{grant}; level == "" {
+			if reply = k.admit(a); reply.Verdict != keymeter.Admitted {
+				t.Errorf("%+v", reply)
+			}
+		}
+	}
+}
+
 // TestLeasesAtEveryLevel checks that a lease is reserved at every level, that a lost lease is booked at all of
 // them, and that a late report replaces the booking.
 func TestLeasesAtEveryLevel(t *testing.T) {
