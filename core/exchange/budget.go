@@ -13,7 +13,7 @@ func (b *budgetRequest) begin(reply *keymeter.AdmitReply) {
 	b.need = ledger.Grant{
 		Period: reply.Period, Epoch: reply.Epoch, HeldPico: reply.HeldPico, NeedPico: reply.NeedPico, LeastPico: reply.LeastPico,
 	}
-	b.period = reply.Period
+	b.period, b.ledger = reply.Period, ""
 	b.final, b.unreachable, b.recalled, b.passes, b.lentMs = false, false, false, 0, reply.LentMs
 }
 
@@ -34,6 +34,8 @@ func (b *budgetRequest) waitForLent() bool {
 		most = maxHeldWaits
 	}
 	if b.lentMs == 0 || b.waits == most {
+		// Other requests still hold incomplete reservations or recalled budget, so the budget is perhaps not exhausted.
+		b.unreachable = b.unreachable || b.ordered && (b.lentMs > 0 || b.recalled)
 		return false
 	}
 	b.waits++

@@ -159,7 +159,7 @@ func (x *exchange) onExtend() {
 		}
 		x.extended()
 	case reply.Verdict == keymeter.Short && len(reply.Levels) > 0:
-		e.budget.grants = nil
+		e.budget.ordered, e.budget.grants = true, nil // the project may have moved into a group since the admission
 		e.budget.beginLevel(&reply, &reply.Levels[0])
 		x.callGrant(idExtendGrant, &e.budget)
 	case reply.Verdict == keymeter.Short:

@@ -260,8 +260,8 @@ type budgetRequest struct {
 	need  ledger.Grant // Key is empty here; callGrant fills in the exchange's key
 	grant keymeter.Grant
 	final bool // the Ledger has nothing left beyond the grant
-	// unreachable means that a meter could not be reached for a recall, or that its batches could not be delivered.
-	// Some budget may therefore be left.
+	// unreachable means that some budget may be left. A meter could not be reached for a recall, its batches could not
+	// be delivered, or other requests kept winning the budget.
 	unreachable bool
 	// spent means that the missing budget is spent, not only reserved by other requests.
 	spent bool

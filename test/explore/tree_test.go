@@ -65,6 +65,9 @@ func trees() []*scenario {
 		treePost("key in a group that never gets enough", one, alphabet{
 			"admit": {lacksTwo, lacksProject}, "grant": {granted, noMore, recallOne}, "flush": {someUsage, held},
 		}, staysConnected),
+		treePost("key in a group whose rest other requests hold", one, alphabet{
+			"admit": {lacksTwo.only(1), lacksGroup}, "grant": {recallOne, noMore.given(afterMeter("meter-3"))}, "flush": {held},
+		}, staysConnected),
 		treePost("cached response for a key in a group", one, alphabet{
 			"key": {record(both(inGroup, cached))}, "cache": {absent, failed}, "admit": {admitted, lacksTwo.only(1), lacksGroup.only(1)}, "grant": {granted, noMore, spent},
 			"fetch": {openaiOK},
