@@ -34,7 +34,7 @@ var workerVariables = []workerVariable{
 	named(config.EnvControl, "gateway", "off makes the dashboard, the admin API, /docs and /openapi.yaml unreachable through the gateway, for a control Worker with a domain of its own. The gateway's errors then have no link to the documentation."),
 	{settings.Variable{
 		Name: config.EnvLeases, Default: "on", Form: "on or off",
-		Help: "off: no plan lends its limits, and each request calls the Durable Object of its key.",
+		Help: "off: no plan has leases, and each request calls the Durable Object of its key.",
 	}, "gateway"},
 }
 
