@@ -9,6 +9,9 @@ const token = () => randomBytes(24).toString('base64url')
 /** The cost of one request to the model nickel, in dollars. */
 export const NICKEL = 0.05
 
+const DAY_MS = 86_400_000
+const FILE_MS = 240_000 // longer than the tests of one file take
+
 /** Polls a condition until it returns a truthy value, and returns that value. An exception counts as falsy. */
 export async function until(what, condition, timeoutMs = 45_000) {
   let last
@@ -25,8 +28,13 @@ export async function until(what, condition, timeoutMs = 45_000) {
   throw new Error(`timeout after ${timeoutMs} ms: ${what}`, { cause: last })
 }
 
-/** Starts the fake provider and both Workers, and stops them after the file's tests. */
+/**
+ * Starts the fake provider and both Workers, and stops them after the file's tests. It does not start just before
+ * midnight UTC, because the figures of "today", which many tests compare, would start again during the file's tests.
+ */
 export async function startService() {
+  const left = DAY_MS - (Date.now() % DAY_MS)
+  if (left < FILE_MS) await new Promise((resolve) => setTimeout(resolve, left))
   const service = await launchService(variables)
   after(() => service.stop())
   return service
