@@ -19,8 +19,8 @@ type keptStore struct{ *postgres.Store }
 
 func (keptStore) Close() error { return nil }
 
-// patience is the stores' timeout. It is longer than the default, because a busy machine stops a database for seconds.
-const patience = 30 * time.Second
+// storePatience is the stores' timeout. It is longer than the default, because a busy machine stops a database for seconds.
+const storePatience = 30 * time.Second
 
 // postgresStores returns a MakeStore for Locals on one database. With clear, it empties the tables.
 func postgresStores(t *testing.T, server *pgtest.Server, database string, clear bool) func(store.Clock) (store.Store, error) {
@@ -32,7 +32,7 @@ func postgresStores(t *testing.T, server *pgtest.Server, database string, clear 
 	})
 	return func(clock store.Clock) (_ store.Store, err error) {
 		if opened == nil {
-			opened, err = postgres.Open(context.Background(), postgres.Config{URL: server.URL(database), Clock: clock, Timeout: patience})
+			opened, err = postgres.Open(context.Background(), postgres.Config{URL: server.URL(database), Clock: clock, Timeout: storePatience})
 		}
 		if err == nil && clear {
 			err = server.Exec(context.Background(), database, "TRUNCATE postern_objects, postern_rows, postern_kv")

@@ -3,6 +3,7 @@ package groups
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"strconv"
 
@@ -125,7 +126,7 @@ func place(ctx context.Context, s kernel.Store, projectID string, repeats bool) 
 		if made, err = s.Place(ctx, &after); err != nil {
 			return made, err
 		}
-		if !repeats && slices.Equal(before.Chain, after.Chain) {
+		if !repeats && slices.Equal(before.Chain, after.Chain) && reflect.DeepEqual(before.Restrictions, after.Restrictions) {
 			if done, err := s.Republished(ctx, projectID); err != nil || done {
 				return kernel.Change{}, err
 			}
@@ -147,8 +148,8 @@ func finish(ctx context.Context, s kernel.Store, done *directory.Group) error {
 		after := kernel.NextGroup(g)
 		after.Applied = done.Revision
 		made.Writes = []directory.Write{kernel.WriteGroup(&after)}
-		if after.Budgeted && !after.Stops() {
-			made.Deliveries = append(made.Deliveries, s.BudgetTo(&after))
+		if !after.Stops() {
+			made.Deliveries = append(made.Deliveries, s.BudgetsTo(&after)...)
 		}
 		return made, nil
 	})

@@ -104,7 +104,7 @@ func (h *handler) commitOf(c *kernel.Call, before, after *directory.Group) (kern
 	entry, err := h.AuditWrite(c, "", "", audited(before), audited(after))
 	made := kernel.Change{Writes: []directory.Write{kernel.WriteGroup(after), entry}}
 	if after.Stops() {
-		made.Deliveries = append(made.Deliveries, h.Store.BudgetTo(after))
+		made.Deliveries = append(made.Deliveries, h.Store.BudgetsTo(after)...)
 	}
 	return made, err
 }

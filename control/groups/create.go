@@ -27,7 +27,7 @@ func (h *handler) createGroup(c *kernel.Call) (kernel.Answer, error) {
 		above, err := h.parent(c, g.Parent)
 		made := kernel.Change{Writes: []directory.Write{kernel.WriteGroup(&g), kernel.KeepGroup(above), entry}}
 		if g.Stops() {
-			made.Deliveries = append(made.Deliveries, h.Store.BudgetTo(&g))
+			made.Deliveries = append(made.Deliveries, h.Store.BudgetsTo(&g)...)
 		}
 		return made, err
 	})

@@ -95,17 +95,20 @@ func (s Store) Place(ctx context.Context, p *directory.Project) (Change, error) 
 		return Change{}, err
 	}
 	var needed Change
-	p.Chain = nil
+	p.Chain, p.Restrictions = nil, nil
 	for _, g := range path {
 		needed.Writes = append(needed.Writes, KeepGroup(g))
+		if len(g.Models) > 0 {
+			p.Restrictions = append(p.Restrictions, doc.Restriction{ID: g.ID, Name: g.Name, Models: g.Models})
+		}
 		if g.Stops() {
-			p.Chain = append(p.Chain, g.Node())
+			p.Chain = append(p.Chain, g.Nodes()...)
 			next := NextGroup(g)
-			needed.Deliveries = append(needed.Deliveries, s.BudgetTo(&next))
+			needed.Deliveries = append(needed.Deliveries, s.BudgetsTo(&next)...)
 		}
 	}
 	return needed, nil
 }
 
-// BudgetTo returns the delivery of the group's budget to its Ledger.
-func (s Store) BudgetTo(g *directory.Group) abi.Delivery { return directory.BudgetTo(g, s.now()) }
+// BudgetsTo returns the deliveries of the group's budget and limits to its Ledgers.
+func (s Store) BudgetsTo(g *directory.Group) []abi.Delivery { return directory.BudgetsTo(g, s.now()) }

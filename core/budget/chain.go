@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/money"
 )
 
@@ -20,7 +21,7 @@ import (
 // recall of idle slices.
 const HoldMs = 2000
 
-// Slice is a meter's part of one budget in one period, in picodollars. Granted >= Spent + Reserved, unless a request cost
+// Slice is a meter's part of one budget in one period, in the budget's unit; dollars are in picodollars. Granted >= Spent + Reserved, unless a request cost
 // more than its reservation.
 type Slice struct {
 	Period                   calendar.Period
@@ -31,34 +32,58 @@ type Slice struct {
 // Free returns the amount that can still be reserved. A negative amount is a debt.
 func (s *Slice) Free() int64 { return s.Granted - money.Add(s.Spent, s.Reserved) }
 
-// Level is a meter's state at one Ledger.
+// Amounts are counted at all levels, each in its unit.
+type Amounts struct {
+	Pico, Requests, Tokens int64
+}
+
+// Of returns the amount in a unit.
+func (a *Amounts) Of(u doc.Unit) int64 {
+	switch u {
+	case doc.Requests:
+		return a.Requests
+	case doc.Tokens:
+		return a.Tokens
+	}
+	return a.Pico
+}
+
+// Level is a meter's state at one Ledger, or at one of the key's own budgets.
 type Level struct {
 	Ledger          string // its name; empty for the Ledger of the key's project
 	Slot            uint64 // identifies the level in the meter, even after the project has moved; 0 for the project's Ledger
+	Own             int64  // the key's own budget per period, which has no Ledger; 0: there is a Ledger
 	Slice, Previous Slice
 	Epoch           uint64 // a new one starts when the meter returns budget; grants of earlier epochs are void
 	RecalledMs      uint64 // time of the last unconditional recall in the slice's period; 0: none
 	Unsent          bool   // the Ledger does not know the epoch or the spending yet
 }
 
-// Place is a period of a level above the project. A part of a reservation counts in it.
+// Place is a period of a level other than the project's. A part of a reservation counts in it.
 type Place struct {
 	Slot   uint64
 	Period calendar.Period
 }
 
-// Hold is an incomplete reservation of an ordered request. It reserves the request's amount at the first Levels
+// Hold is an incomplete reservation of an ordered request. It reserves the request's amounts at the first Levels
 // levels.
 type Hold struct {
-	RequestID  string
-	Levels     int
-	AmountPico int64
-	UntilMs    uint64
+	RequestID string
+	Levels    int
+	Amounts   Amounts
+	UntilMs   uint64
 }
 
-// Chain is a meter's state at all levels, from the root to the project.
+// Unit returns the unit that the level counts.
+func (l *Level) Unit() doc.Unit {
+	_, u := doc.UnitOf(l.Ledger)
+	return u
+}
+
+// Chain is a meter's state at all levels, from the root to the project, followed by the key's own budgets.
 type Chain struct {
 	Levels []Level
+	Owned  int     // the number of the key's own budgets
 	Former []Level // levels above the project before it moved, oldest first, for the requests admitted then
 	Holds  []Hold
 	Slots  uint64 // the highest slot so far
@@ -71,21 +96,34 @@ const maxFormer = 8
 func NewChain(ledgers ...string) Chain {
 	c := Chain{Levels: []Level{{Epoch: 1}}}
 	if len(ledgers) > 0 {
-		c.SetPath(1, ledgers)
+		c.SetPath(1, ledgers, nil)
 	}
 	return c
 }
 
 // Project returns the level of the key's project.
-func (c *Chain) Project() *Level { return &c.Levels[len(c.Levels)-1] }
+func (c *Chain) Project() *Level { return &c.Levels[c.ProjectAt()] }
 
-// Free returns the amount that can be reserved at all levels.
+// ProjectAt returns the index of the project's level.
+func (c *Chain) ProjectAt() int { return len(c.Levels) - c.Owned - 1 }
+
+// Above returns the levels of the Ledgers above the project, and of those that count the project's requests and tokens.
+func (c *Chain) Above() []Level { return c.Levels[:c.ProjectAt()] }
+
+// Free returns the dollars that can be reserved at all levels, in picodollars.
 func (c *Chain) Free() int64 {
 	free := c.Project().Slice.Free()
 	for i := range c.Levels {
-		free = min(free, c.Levels[i].Slice.Free())
+		if l := &c.Levels[i]; l.Unit() == doc.Dollars {
+			free = min(free, l.Slice.Free())
+		}
 	}
 	return free
+}
+
+// Counts reports whether a level counts anything other than dollars.
+func (c *Chain) Counts() bool {
+	return slices.ContainsFunc(c.Levels, func(l Level) bool { return l.Unit() != doc.Dollars })
 }
 
 // Live reports whether all levels have a grant.
@@ -93,73 +131,99 @@ func (c *Chain) Live() bool {
 	return !slices.ContainsFunc(c.Levels, func(l Level) bool { return !l.Slice.Live })
 }
 
-// SetPath sets the Ledgers above the project, from the root down, and reports whether that changed the path. Levels
-// that are no longer on the path return their unused budget. Incomplete reservations end.
-func (c *Chain) SetPath(now uint64, ledgers []string) bool {
-	if c.hasPath(ledgers) {
+// Own is one of the key's own budgets.
+type Own struct {
+	Name  string // "key" and the suffix of its unit, see doc.LedgerName
+	Limit int64  // per period, in the unit
+}
+
+// SetPath sets the Ledgers above the project, from the root down, and the key's own budgets. It reports whether the
+// Ledgers changed. Levels that are no longer on the path return their unused budget. Incomplete reservations end.
+func (c *Chain) SetPath(now uint64, ledgers []string, own []Own) bool {
+	if c.hasPath(ledgers, own) {
+		for i := range own {
+			c.Levels[c.ProjectAt()+1+i].setOwn(own[i].Limit)
+		}
 		return false
 	}
 	c.drop(func(*Hold) bool { return true })
-	old := append(c.Former, c.Levels[:len(c.Levels)-1]...)
-	project := *c.Project()
-	c.Levels, c.Former = nil, nil
+	project, moved := *c.Project(), !c.isBelow(ledgers)
+	old := append(c.Former, c.Above()...)
+	old = append(old, c.Levels[c.ProjectAt()+1:]...)
+	c.Levels, c.Former, c.Owned = nil, nil, len(own)
 	for _, name := range ledgers {
-		at := slices.IndexFunc(old, func(l Level) bool { return l.Ledger == name })
-		if at >= 0 {
-			c.Levels = append(c.Levels, old[at])
-			old = slices.Delete(old, at, at+1)
-			continue
-		}
-		c.Slots++
-		// A key may come back to a Ledger that remembers the key's earlier epochs. The current time is later than all
-		// of them.
-		c.Levels = append(c.Levels, Level{Ledger: name, Slot: c.Slots, Epoch: max(1, now)})
+		c.Levels = append(c.Levels, c.take(&old, now, name))
 	}
 	c.Levels = append(c.Levels, project)
+	for _, o := range own {
+		l := c.take(&old, now, o.Name)
+		l.setOwn(o.Limit)
+		c.Levels = append(c.Levels, l)
+	}
 	for i := range old {
-		old[i].Return()
-	}
-	c.Former = old[max(0, len(old)-maxFormer):]
-	return true
-}
-
-func (c *Chain) hasPath(ledgers []string) bool {
-	if len(ledgers) != len(c.Levels)-1 {
-		return false
-	}
-	for i, name := range ledgers {
-		if c.Levels[i].Ledger != name {
-			return false
+		if old[i].Own == 0 {
+			old[i].Return()
 		}
 	}
-	return true
+	c.Former = old[max(0, len(old)-maxFormer):]
+	return moved
 }
 
-// Above returns the present periods of the levels above the project.
-func (c *Chain) Above() (places []Place) {
-	for i := range len(c.Levels) - 1 {
-		l := &c.Levels[i]
-		places = append(places, Place{l.Slot, l.Slice.Period})
+// take removes a level from a list, or creates it.
+func (c *Chain) take(from *[]Level, now uint64, name string) Level {
+	at := slices.IndexFunc(*from, func(l Level) bool { return l.Ledger == name })
+	if at >= 0 {
+		l := (*from)[at]
+		*from = slices.Delete(*from, at, at+1)
+		return l
+	}
+	c.Slots++
+	// A key may come back to a Ledger that remembers the key's earlier epochs. The current time is later than all of
+	// them.
+	return Level{Ledger: name, Slot: c.Slots, Epoch: max(1, now)}
+}
+
+// setOwn sets the limit of a key's own budget. What was spent in the period stays spent.
+func (l *Level) setOwn(limit int64) {
+	l.Own, l.Slice.Live, l.Slice.Granted = limit, true, limit
+}
+
+func (c *Chain) isBelow(ledgers []string) bool {
+	return slices.EqualFunc(c.Above(), ledgers, func(l Level, name string) bool { return l.Ledger == name })
+}
+
+func (c *Chain) hasPath(ledgers []string, own []Own) bool {
+	return c.isBelow(ledgers) &&
+		slices.EqualFunc(c.Levels[c.ProjectAt()+1:], own, func(l Level, o Own) bool { return l.Ledger == o.Name })
+}
+
+// Places returns the present periods of all levels but the project's.
+func (c *Chain) Places() (places []Place) {
+	for i := range c.Levels {
+		if l := &c.Levels[i]; i != c.ProjectAt() {
+			places = append(places, Place{l.Slot, l.Slice.Period})
+		}
 	}
 	return places
 }
 
-// Book adds to the reserved and the spent amounts of a period of the project and of places above it. Periods that are
-// no longer tracked are skipped.
-func (c *Chain) Book(project calendar.Period, above []Place, reserved, spent int64) {
+// Book adds to the reserved and the spent amounts of a period of the project and of other places. Periods that are no
+// longer tracked are skipped. Requests are spent when they are admitted, so they are not among the amounts.
+func (c *Chain) Book(project calendar.Period, places []Place, reserved, spent Amounts) {
 	c.Project().book(project, reserved, spent)
-	for _, p := range above {
+	for _, p := range places {
 		if l := c.bySlot(p.Slot); l != nil {
 			l.book(p.Period, reserved, spent)
 		}
 	}
 }
 
-func (l *Level) book(p calendar.Period, reserved, spent int64) {
+func (l *Level) book(p calendar.Period, reserved, spent Amounts) {
+	u := l.Unit()
 	if s := l.Of(p); s != nil {
-		s.Reserved = money.Add(s.Reserved, reserved)
-		s.Spent = money.Add(s.Spent, spent)
-		l.Unsent = l.Unsent || spent != 0
+		s.Reserved = money.Add(s.Reserved, reserved.Of(u))
+		s.Spent = money.Add(s.Spent, spent.Of(u))
+		l.Unsent = l.Unsent || spent.Of(u) != 0
 	}
 }
 
@@ -189,16 +253,18 @@ func (c *Chain) FormerNamed(ledger string) *Level {
 	return nil
 }
 
-// FreeAt returns the amount that can be reserved in a period of the project and at places above it. It is 0 if one of
-// them is no longer tracked.
-func (c *Chain) FreeAt(project calendar.Period, above []Place) int64 {
+// FreeAt returns the dollars that can be reserved in a period of the project and at other places, in picodollars. It is
+// 0 if one of them is no longer tracked.
+func (c *Chain) FreeAt(project calendar.Period, places []Place) int64 {
 	free := c.Project().freeIn(project)
-	for _, p := range above {
+	for _, p := range places {
 		l := c.bySlot(p.Slot)
 		if l == nil {
 			return 0
 		}
-		free = min(free, l.freeIn(p.Period))
+		if l.Unit() == doc.Dollars {
+			free = min(free, l.freeIn(p.Period))
+		}
 	}
 	return max(0, free)
 }
@@ -237,7 +303,7 @@ func (c *Chain) rollover(level int, p calendar.Period) {
 		return
 	}
 	c.drop(func(h *Hold) bool { return h.Levels > level })
-	l.Previous, l.Slice, l.RecalledMs = l.Slice, Slice{Period: p}, 0
+	l.Previous, l.Slice, l.RecalledMs = l.Slice, Slice{Period: p, Live: l.Own > 0, Granted: l.Own}, 0
 }
 
 // Release ends the incomplete reservation of a request.
@@ -252,14 +318,15 @@ func (c *Chain) drop(which func(*Hold) bool) {
 		if !which(&h) {
 			return false
 		}
-		c.reserve(h.Levels, -h.AmountPico)
+		c.hold(&h, -1)
 		return true
 	})
 }
 
-// reserve adds to the reserved amount of the first levels.
-func (c *Chain) reserve(levels int, pico int64) {
-	for i := range levels {
-		c.Levels[i].Slice.Reserved += pico
+// hold adds an incomplete reservation to the reserved amounts, or subtracts it.
+func (c *Chain) hold(h *Hold, sign int64) {
+	for i := range h.Levels {
+		l := &c.Levels[i]
+		l.Slice.Reserved += sign * h.Amounts.Of(l.Unit())
 	}
 }

@@ -2,6 +2,7 @@ package budget
 
 import (
 	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/money"
 )
 
@@ -16,13 +17,15 @@ type Grant struct {
 // Request asks for a reservation at all levels.
 type Request struct {
 	ID        string
-	WantPico  int64
-	LeastPico int64  // sufficient at the levels in Final
+	Want      Amounts
+	LeastPico int64  // dollars that are sufficient at the levels in Final, and of the key's own budget
 	Final     uint64 // bit n: the Ledger of level n has no more
 	Ordered   bool   // a Ledger had nothing left
+	Counted   bool   // nothing is reserved but requests, not even the right to spend nothing
 }
 
-// Shortfall is a level with too little budget for a request, with the amounts to request from its Ledger.
+// Shortfall is a level with too little budget for a request, with the amounts to request from its Ledger. They are in
+// the level's unit.
 type Shortfall struct {
 	Level     int
 	Period    calendar.Period
@@ -44,39 +47,71 @@ func (c *Chain) Accept(g Grant) bool {
 	return *l != before
 }
 
-// Reserve reserves an amount at all levels and returns the amount. If levels lack budget, it reserves nothing and
-// returns these levels. For an ordered request, it returns only the first level that lacks budget, and reserves the
-// levels above it for HoldMs.
+// Reserve reserves amounts at all levels and returns the dollars reserved, in picodollars. If levels lack budget, it
+// reserves nothing and returns these levels. If one of the key's own budgets is too small, that is the only one. For an
+// ordered request, it returns only the first level that lacks budget, and reserves the levels above it for HoldMs.
 func (c *Chain) Reserve(now uint64, q *Request) (pico int64, short []Shortfall) {
-	pico = q.WantPico
+	want := q.Want
 	if h := c.holdOf(q.ID); h != nil {
-		pico = min(pico, h.AmountPico) // a level above had no more
+		want.Pico = min(want.Pico, h.Amounts.Pico) // a level above had no more
 	}
 	c.Release(q.ID)
-	for i := range c.Levels {
-		s := &c.Levels[i].Slice
-		enough := pico
-		if q.Final>>i&1 == 1 {
-			enough = min(pico, q.LeastPico)
+	for n := range c.Levels {
+		i := (n + c.ProjectAt() + 1) % len(c.Levels) // the key's own budgets first
+		if !c.suffices(i, q, &want) {
+			short = append(short, c.shortfall(now, i, q, &want))
+			if c.Levels[i].Own > 0 {
+				return 0, short
+			}
 		}
-		free := s.Free()
-		if s.Live && (enough == 0 || free >= enough) {
-			pico = min(pico, max(0, free))
-			continue
-		}
-		short = append(short, c.shortfall(now, i, pico, min(pico, q.LeastPico)))
 	}
 	if len(short) == 0 {
-		c.reserve(len(c.Levels), pico)
-		return pico, nil
+		c.spend(&want)
+		return want.Pico, nil
 	}
 	if q.Ordered {
-		n := short[0].Level
-		c.reserve(n, pico)
-		c.Holds = append(c.Holds, Hold{q.ID, n, pico, now + HoldMs})
+		h := Hold{q.ID, short[0].Level, want, now + HoldMs}
+		c.hold(&h, 1)
+		c.Holds = append(c.Holds, h)
 		short = short[:1]
 	}
 	return 0, short
+}
+
+// suffices reports whether a level has enough. If the level has fewer dollars than wanted and its Ledger has no more, it
+// lowers the wanted dollars.
+func (c *Chain) suffices(i int, q *Request, want *Amounts) bool {
+	l := &c.Levels[i]
+	free, amount := l.Slice.Free(), want.Of(l.Unit())
+	if l.Unit() != doc.Dollars {
+		return amount == 0 || l.Slice.Live && free >= amount
+	}
+	if q.Counted {
+		return true
+	}
+	enough := amount
+	if q.Final>>i&1 == 1 || l.Own > 0 {
+		enough = min(amount, q.LeastPico)
+	}
+	if !l.Slice.Live || enough > 0 && free < enough {
+		return false
+	}
+	want.Pico = min(amount, max(0, free))
+	return true
+}
+
+// spend reserves at all levels. Requests are spent at once.
+func (c *Chain) spend(a *Amounts) {
+	for i := range c.Levels {
+		switch l := &c.Levels[i]; l.Unit() {
+		case doc.Requests:
+			l.book(l.Slice.Period, Amounts{}, *a)
+		case doc.Tokens:
+			l.Slice.Reserved += a.Tokens
+		default:
+			l.Slice.Reserved += a.Pico
+		}
+	}
 }
 
 func (c *Chain) holdOf(id string) *Hold {
@@ -90,8 +125,13 @@ func (c *Chain) holdOf(id string) *Hold {
 
 // shortfall asks for all of want plus any debt. The free part is not subtracted, because other requests that wait for a
 // grant also count on it.
-func (c *Chain) shortfall(now uint64, i int, want, least int64) Shortfall {
+func (c *Chain) shortfall(now uint64, i int, q *Request, a *Amounts) Shortfall {
 	l := &c.Levels[i]
+	want := a.Of(l.Unit())
+	least := want
+	if l.Unit() == doc.Dollars {
+		least = min(want, q.LeastPico)
+	}
 	short := Shortfall{Level: i, Period: l.Slice.Period, Epoch: l.Epoch, HeldPico: l.Slice.Granted, WaitMs: c.heldMs(now, i)}
 	if free := l.Slice.Free(); want > 0 {
 		short.NeedPico, short.LeastPico = money.Add(want, max(-free, 0)), max(0, money.Add(least, -free))

@@ -69,6 +69,7 @@ const (
 	Monthly Cycle = iota
 	Weekly        // on Mondays
 	Daily
+	Total // never: the budget is prepaid
 )
 
 // Bounds returns the first day of the period that contains day, and the first day after that period.
@@ -79,10 +80,15 @@ func (c Cycle) Bounds(day uint64) (first, end uint64) {
 		return monday, monday + 7
 	case Daily:
 		return day, day + 1
+	case Total:
+		return 0, endOfTime
 	}
 	month := Month(day)
 	return MonthStart(month), MonthStart(month + 1)
 }
+
+// endOfTime is a day after all others. Its milliseconds fit into the numbers of JavaScript.
+const endOfTime = 100_000_000
 
 // Period is one month, week or day of a budget. A budget's later periods have larger numbers. The high bits are the
 // epoch, which is the number of times that the cycle was changed. The cycle and the period's first day follow. 0
@@ -94,7 +100,8 @@ const (
 	cycleShift = 28
 )
 
-// NewPeriod returns the period that contains day, for a budget whose cycle was changed epoch times.
+// NewPeriod returns the period that contains day, for a budget whose cycle was changed epoch times. A budget that never
+// resets has only one.
 func NewPeriod(c Cycle, epoch, day uint64) Period {
 	first, _ := c.Bounds(day)
 	return Period(epoch<<epochShift | uint64(c)<<cycleShift | first)
@@ -129,6 +136,9 @@ func (p Period) Contains(day uint64) bool {
 	first, end := p.Bounds()
 	return first <= day && day < end
 }
+
+// Resets reports whether the period ends.
+func (p Period) Resets() bool { return p.Cycle() != Total }
 
 // At returns the period with the same cycle and epoch that contains day.
 func (p Period) At(day uint64) Period { return NewPeriod(p.Cycle(), p.Epoch(), day) }

@@ -8,6 +8,18 @@ import (
 )
 
 // TestEveryDay compares every day from 1970 to 2400 with package time.
+func TestTotalNeverResets(t *testing.T) {
+	p := calendar.NewPeriod(calendar.Total, 2, 20_000)
+	for _, day := range []uint64{0, 20_000, 40_000} {
+		if !p.Contains(day) || p.At(day) != p || calendar.NewPeriod(calendar.Total, 2, day) != p {
+			t.Errorf("day %d is in another period", day)
+		}
+	}
+	if p.Resets() || !calendar.NewPeriod(calendar.Daily, 2, 20_000).Resets() || p <= calendar.NewPeriod(calendar.Daily, 1, 30_000) {
+		t.Error("the period resets, or does not follow one of an earlier epoch")
+	}
+}
+
 func TestEveryDay(t *testing.T) {
 	end := time.Date(2400, 12, 31, 0, 0, 0, 0, time.UTC)
 	for at, day := time.Unix(0, 0).UTC(), uint64(0); !at.After(end); at, day = at.AddDate(0, 0, 1), day+1 {

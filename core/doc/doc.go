@@ -7,7 +7,7 @@ import "github.com/postern-ai/postern/core/abi"
 // The formats. Older ones can still be read, and the fields that they lack are zero.
 const (
 	projectFormat = 7 // 1 lacked policy, cycle, status and alerts; 2 lacked Unbounded; 3 lacked Cache; 4 lacked Contact; 5 lacks RecordProviderErrors; 6 lacks Chain
-	keyFormat     = 3 // 1 lacked models; 2 lacked limits, expiry and permissions
+	keyFormat     = 4 // 1 lacked models; 2 lacked limits, expiry and permissions; 3, still written without a budget, lacks it
 	policyFormat  = 2 // 1 lacked the Governor and the registry
 )
 

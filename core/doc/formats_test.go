@@ -23,15 +23,18 @@ var (
 		ID: "proj_1", Name: "ü", Plan: "free", Region: "weur", BudgetPico: 5, CacheTTLSeconds: 6, CreatedMs: 7, KeyCount: 8, Revision: 9,
 		Archived: true, Cycle: calendar.Daily, Epoch: 10, Alerts: doc.Alerts{URL: "https://a.example", Secret: []byte{4}}, Policy: wholePolicy,
 		Cache: doc.CacheGlobal, Unbounded: true, Contact: "c", RecordProviderErrors: true,
-		Chain: []doc.Node{{ID: "root", Name: "all", Cycle: calendar.Weekly, Epoch: 2}, {ID: "grp_1"}}, Group: "grp_1",
+		Chain: []doc.Node{{ID: "root", Name: "all", Cycle: calendar.Weekly, Epoch: 2}, {ID: "grp_1", Unit: doc.Tokens}}, Group: "grp_1",
+		Limits: doc.PeriodLimits{Requests: 3, Tokens: 4}, Restrictions: []doc.Restriction{{ID: "grp_1", Name: "n", Models: []string{"a"}}},
 	}
 	wholeKey = doc.Key{
 		ID: "key_1", ProjectID: "proj_1", Name: "k", Kind: keys.Project, Environment: keys.Development, Hash: "h", Last4: "abcd", Status: doc.Inactive,
 		CreatedMs: 1, Models: []string{"m"}, Limits: doc.Limits{PerSecond: 1, PerDay: 2, TokensPerMinute: 3}, Permissions: doc.MaySeeUsage, ExpiresMs: 4,
 		ReplacedBy: "key_2",
+		Budget:     doc.KeyBudget{Budgeted: true, BudgetPico: 5, Limits: doc.PeriodLimits{Requests: 6, Tokens: 7}, Cycle: calendar.Total, Epoch: 8},
 	}
 	wholeGroup = doc.Group{
 		ID: "grp_1", Name: "g", Parent: "root", Budgeted: true, BudgetPico: 1, Cycle: calendar.Weekly, Epoch: 2, Soft: true,
+		Limits: doc.PeriodLimits{Requests: 6, Tokens: 7}, Models: []string{"m"}, Archived: true,
 		Alerts: doc.Alerts{URL: "u", Secret: []byte{1}}, CreatedMs: 3, Revision: 4, Applied: 5,
 	}
 	wholeRecord = doc.NewRecord(&wholeKey, 3, &wholeProject, 4)

@@ -15,7 +15,10 @@ type Group struct {
 	BudgetPico int64  // per budget period
 	Cycle      calendar.Cycle
 	Epoch      uint64 // how often the cycle was changed
-	Soft       bool   // the budget counts and sends alerts, but does not stop requests
+	Limits     PeriodLimits
+	Soft       bool     // the budget and the limits are counted, but do not stop requests
+	Models     []string // models and tiers that the keys below may use; empty: all
+	Archived   bool     // no project may enter it
 	Alerts     Alerts
 	CreatedMs  uint64
 	Revision   uint64 // counts changes
@@ -41,11 +44,18 @@ func GroupKey(id string) string { return AllGroups + id }
 // Period returns the budget period that contains a day.
 func (g *Group) Period(day uint64) calendar.Period { return calendar.NewPeriod(g.Cycle, g.Epoch, day) }
 
-// Stops reports whether the group's budget stops requests.
-func (g *Group) Stops() bool { return g.Budgeted && !g.Soft }
+// Stops reports whether the group's budget or one of its limits stops requests.
+func (g *Group) Stops() bool { return !g.Soft && (g.Budgeted || g.Limits != PeriodLimits{}) }
 
-// Node returns the group's entry in the chains of the projects below it.
-func (g *Group) Node() Node { return Node{ID: g.ID, Name: g.Name, Cycle: g.Cycle, Epoch: g.Epoch} }
+// Nodes returns the group's entries in the chains of the projects below it, one for each unit that stops requests.
+func (g *Group) Nodes() (nodes []Node) {
+	for u := Dollars; u < units && !g.Soft; u++ {
+		if u == Dollars && g.Budgeted || g.Limits.Of(u) > 0 {
+			nodes = append(nodes, Node{ID: g.ID, Name: g.Name, Unit: u, Cycle: g.Cycle, Epoch: g.Epoch})
+		}
+	}
+	return nodes
+}
 
 // Encode returns the stored form.
 func (g *Group) Encode() []byte { return abi.EncodeFields(groupFormat, 128, g.fields) }
@@ -64,8 +74,10 @@ func (g *Group) fields(f *abi.Fields) {
 	f.String(&g.ID)
 	f.String(&g.Name)
 	f.String(&g.Parent)
-	f.Flags(&g.Budgeted, &g.Soft)
+	f.Flags(&g.Budgeted, &g.Soft, &g.Archived)
 	f.Int(&g.BudgetPico)
+	g.Limits.fields(f)
+	abi.List(f, &g.Models, (*abi.Fields).String)
 	abi.Enum(f, &g.Cycle)
 	f.Uint(&g.Epoch)
 	f.String(&g.Alerts.URL)

@@ -94,12 +94,18 @@ type Key struct {
 	Permissions Permission // 0: all permissions of its kind
 	ExpiresMs   uint64     // the key is rejected from this time on; 0: never
 	ReplacedBy  string     // ID of the key that it was rotated into
+	Budget      KeyBudget  // a key without one is stored in an older format
 }
 
 // Encode returns the stored form.
 func (k *Key) Encode() []byte {
 	var w abi.Writer
-	w.Uint(keyFormat)
+	budgeted := k.Budget != KeyBudget{}
+	if budgeted {
+		w.Uint(keyFormat)
+	} else {
+		w.Uint(keyFormat - 1)
+	}
 	w.String(k.ID)
 	w.String(k.ProjectID)
 	w.String(k.Name)
@@ -114,6 +120,9 @@ func (k *Key) Encode() []byte {
 	w.Uint(uint64(k.Permissions))
 	w.Uint(k.ExpiresMs)
 	w.String(k.ReplacedBy)
+	if budgeted {
+		k.Budget.fields(abi.WriteTo(&w))
+	}
 	return w.Buf
 }
 
@@ -140,6 +149,9 @@ func DecodeKey(data []byte) (Key, error) {
 	if format >= 3 {
 		k.Limits = Limits{r.Uint(), r.Uint(), r.Uint()}
 		k.Permissions, k.ExpiresMs, k.ReplacedBy = Permission(r.Uint()), r.Uint(), r.String()
+	}
+	if format >= 4 {
+		k.Budget.fields(abi.ReadFrom(&r))
 	}
 	return k, r.End()
 }

@@ -13,19 +13,72 @@ const Root = "root"
 // GroupPrefix begins the IDs of groups.
 const GroupPrefix = "grp_"
 
-// IsNode reports whether a Ledger belongs to the deployment or to a group, and not to a project.
-func IsNode(ledger string) bool { return ledger == Root || strings.HasPrefix(ledger, GroupPrefix) }
+// Unit is what a budget counts.
+type Unit uint8
 
-// MaxChain limits the budgets above a project: the deployment's and those of two groups.
-const MaxChain = 3
+const (
+	Dollars  Unit = iota // in picodollars
+	Requests             // counted when they are admitted, also if they are served from the cache
+	Tokens               // of the prompt and the completion, counted when the request is settled
+	units
+)
 
-// Node is a budget above a project's own: the deployment's or a group's.
+// unitSuffixes complete the name of a node's Ledger. Each unit has a Ledger of its own.
+var unitSuffixes = [units]string{"", "#requests", "#tokens"}
+
+// LedgerName returns the name of the Ledger that counts a unit for a project, a group or the deployment.
+func LedgerName(id string, u Unit) string { return id + unitSuffixes[u] }
+
+// UnitOf returns the ID and the unit in the name of a Ledger.
+func UnitOf(ledger string) (id string, u Unit) {
+	for u := Requests; u < units; u++ {
+		if id, ok := strings.CutSuffix(ledger, unitSuffixes[u]); ok {
+			return id, u
+		}
+	}
+	return ledger, Dollars
+}
+
+// IsNode reports whether a Ledger belongs to the deployment or to a group, or counts something other than a project's
+// dollars.
+func IsNode(ledger string) bool {
+	return ledger == Root || strings.HasPrefix(ledger, GroupPrefix) || strings.Contains(ledger, "#")
+}
+
+// MaxChain limits the entries of a chain: the deployment and two groups in all units, and a project in those that are
+// not dollars.
+const MaxChain = 3*int(units) + int(units) - 1
+
+// PeriodLimits limits what is counted in each budget period. 0: no limit.
+type PeriodLimits struct{ Requests, Tokens uint64 }
+
+// Of returns the limit of a unit.
+func (l *PeriodLimits) Of(u Unit) uint64 {
+	switch u {
+	case Requests:
+		return l.Requests
+	case Tokens:
+		return l.Tokens
+	}
+	return 0
+}
+
+func (l *PeriodLimits) fields(f *abi.Fields) {
+	f.Uint(&l.Requests)
+	f.Uint(&l.Tokens)
+}
+
+// Node is a budget above a project's own: the deployment's or a group's, or the project's limit of requests or tokens.
 type Node struct {
-	ID    string // of the Ledger that owns the budget
+	ID    string // of the deployment, the group or the project
 	Name  string // for refusals; empty if callers must not learn it
+	Unit  Unit
 	Cycle calendar.Cycle
 	Epoch uint64 // how often the cycle was changed
 }
+
+// Ledger returns the name of the Ledger that owns the budget.
+func (n *Node) Ledger() string { return LedgerName(n.ID, n.Unit) }
 
 // Period returns the budget period that contains a day.
 func (n *Node) Period(day uint64) calendar.Period { return calendar.NewPeriod(n.Cycle, n.Epoch, day) }
@@ -34,10 +87,35 @@ func chainField(f *abi.Fields, chain *[]Node) {
 	abi.List(f, chain, func(f *abi.Fields, n *Node) {
 		f.String(&n.ID)
 		f.String(&n.Name)
+		unitField(f, &n.Unit)
 		abi.Enum(f, &n.Cycle)
 		f.Uint(&n.Epoch)
 	})
 	if f.Reading() && len(*chain) > MaxChain {
+		f.Fail()
+	}
+}
+
+func unitField(f *abi.Fields, u *Unit) {
+	if abi.Enum(f, u); *u >= units {
+		f.Fail()
+	}
+}
+
+// Restriction is a node's list of models. A key may use a model only if all restrictions above it allow the model.
+type Restriction struct {
+	ID     string // of the deployment or the group
+	Name   string // for refusals; empty if callers must not learn it
+	Models []string
+}
+
+func restrictionsField(f *abi.Fields, list *[]Restriction) {
+	abi.List(f, list, func(f *abi.Fields, r *Restriction) {
+		f.String(&r.ID)
+		f.String(&r.Name)
+		abi.List(f, &r.Models, (*abi.Fields).String)
+	})
+	if f.Reading() && len(*list) > MaxDepth+1 {
 		f.Fail()
 	}
 }

@@ -1,6 +1,8 @@
 package doc
 
 import (
+	"slices"
+
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/calendar"
 )
@@ -37,6 +39,21 @@ type Project struct {
 	// such budgets is stored in an older format.
 	Chain []Node
 	Group string // ID of the group that the project belongs to; empty: the deployment itself
+	// Limits are counted per budget period. A project without limits is stored in an older format.
+	Limits PeriodLimits
+	// Restrictions are the lists of models of the deployment and the groups above the project, from the deployment down.
+	Restrictions []Restriction
+}
+
+// path returns the project's chain and the entries of its own limits.
+func (p *Project) path() []Node {
+	nodes := slices.Clip(p.Chain)
+	for u := Requests; u < units; u++ {
+		if p.Limits.Of(u) > 0 {
+			nodes = append(nodes, Node{ID: p.ID, Unit: u, Cycle: p.Cycle, Epoch: p.Epoch})
+		}
+	}
+	return nodes
 }
 
 // Alerts is the webhook for budget alerts. If the URL is empty, no alerts are sent.
@@ -55,7 +72,7 @@ func (p *Project) Encode() []byte {
 	var w abi.Writer
 	format := uint64(projectFormat)
 	switch { // older instances read the older formats
-	case len(p.Chain) > 0 || p.Group != "":
+	case len(p.Chain) > 0 || p.Group != "" || p.Limits != PeriodLimits{} || len(p.Restrictions) > 0:
 	case p.RecordProviderErrors:
 		format = 6
 	default:
@@ -111,6 +128,8 @@ func (p *Project) fields(f *abi.Fields, format *uint64) error {
 	if *format >= 7 {
 		f.String(&p.Group)
 		chainField(f, &p.Chain)
+		p.Limits.fields(f)
+		restrictionsField(f, &p.Restrictions)
 	}
 	return nil
 }

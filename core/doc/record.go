@@ -28,7 +28,9 @@ type Record struct {
 	Cache                CacheScope
 	Contact              string // see Project
 	RecordProviderErrors bool   // see Project
-	Chain                []Node // see Project
+	Chain                []Node // see Project; with the project's own limits of requests and tokens
+	Restrictions         []Restriction
+	Own                  KeyBudget
 }
 
 // NewRecord returns the record of a key in a project, given their versions in the Directory.
@@ -37,7 +39,8 @@ func NewRecord(k *Key, keyVersion uint64, p *Project, projectVersion uint64) Rec
 		Version: keyVersion + projectVersion, KeyID: k.ID, ProjectID: k.ProjectID, Kind: k.Kind, Environment: k.Environment,
 		Plan: p.Plan, Region: p.Region, CacheTTLSeconds: p.CacheTTLSeconds, Models: k.Models, Limits: k.Limits,
 		Permissions: k.Permissions, ExpiresMs: k.ExpiresMs, Cycle: p.Cycle, Epoch: p.Epoch, Policy: p.Policy.Version,
-		Unbounded: p.Unbounded, Cache: p.Cache, Contact: p.Contact, RecordProviderErrors: p.RecordProviderErrors, Chain: p.Chain,
+		Unbounded: p.Unbounded, Cache: p.Cache, Contact: p.Contact, RecordProviderErrors: p.RecordProviderErrors, Chain: p.path(),
+		Restrictions: p.Restrictions, Own: k.Budget,
 	}
 }
 
@@ -66,22 +69,12 @@ func (rec *Record) Period(day uint64) calendar.Period {
 	return calendar.NewPeriod(rec.Cycle, rec.Epoch, day)
 }
 
-// Periods returns the periods that contain a day: those of the budgets in the chain, and that of the project's own
-// budget.
-func (rec *Record) Periods(day uint64) []calendar.Period {
-	periods := make([]calendar.Period, 0, MaxChain+1)
-	for i := range rec.Chain {
-		periods = append(periods, rec.Chain[i].Period(day))
-	}
-	return append(periods, rec.Period(day))
-}
-
 // Encode returns the stored form.
 func (rec *Record) Encode() []byte {
 	w := abi.Writer{Buf: make([]byte, 0, 192)}
 	format := uint64(recordFormat)
 	switch { // older instances read the older formats
-	case len(rec.Chain) > 0:
+	case len(rec.Chain) > 0, len(rec.Restrictions) > 0, rec.Own != KeyBudget{}:
 	case rec.RecordProviderErrors:
 		format = 7
 	default:
@@ -101,8 +94,8 @@ func DecodeRecord(data []byte) (rec Record, err error) {
 }
 
 // recordFormat is the format of stored records. 1 lacked models; 2 lacked limits, permissions, expiry, cycle and
-// policy; 3 lacked Unbounded; 4 lacked Cache; 5 lacked Contact. 6 lacks RecordProviderErrors and 7 lacks Chain; both are
-// still written for records without these.
+// policy; 3 lacked Unbounded; 4 lacked Cache; 5 lacked Contact. 6 lacks RecordProviderErrors and 7 lacks Chain and the
+// fields after it; both are still written for records without these.
 const recordFormat = 8
 
 func (rec *Record) fields(f *abi.Fields, format *uint64) {
@@ -143,5 +136,7 @@ func (rec *Record) fields(f *abi.Fields, format *uint64) {
 	}
 	if *format >= 8 {
 		chainField(f, &rec.Chain)
+		restrictionsField(f, &rec.Restrictions)
+		rec.Own.fields(f)
 	}
 }

@@ -143,6 +143,9 @@ func (x *exchange) onAdmit() {
 		x.refuseUnknownKey(reply.Verdict)
 	case reply.Verdict == keymeter.Stale && again:
 		x.adoptRecord(reply.Record)
+	case reply.Verdict == keymeter.OverOwn && len(reply.Levels) > 0:
+		x.s.admission.budget.beginOwn(&reply)
+		x.outOfBudget()
 	case reply.Verdict == keymeter.Short && again && len(reply.Levels) > 0:
 		x.requestLevels(&reply)
 	case reply.Verdict == keymeter.Short && again:
@@ -263,7 +266,9 @@ func (x *exchange) retryAdmission() { x.admit(x.s.admission.mode) }
 // outOfBudget refuses the request, unless its response is free because it is cached or comes from a flight.
 func (x *exchange) outOfBudget() {
 	switch {
-	case x.s.hit.found:
+	case x.s.rejected != fault.None && x.s.rejected != fault.Blocked:
+		x.respondRejection() // as in refuseAdmission
+	case x.s.hit.found && x.s.admission.mode != keymeter.ModeHit:
 		x.admit(keymeter.ModeHit)
 	case x.pending(idKV):
 		x.enter(phaseOverBudget)

@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/keymeter"
 	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/core/money"
@@ -75,11 +76,18 @@ const maxPasses = 1
 func (x *exchange) callGrant(id uint64, b *budgetRequest) {
 	g := b.need
 	g.Key = x.s.keyHash
-	if x.s.leased.pinned {
+	switch _, unit := doc.UnitOf(b.ledger); {
+	case unit != doc.Dollars:
+		g.WantPico = wanted[unit]
+	case x.s.leased.pinned:
 		g.WantPico = money.Cost(lendableRequests, max(g.NeedPico, x.s.admission.amount))
 	}
 	x.call(id, abi.ClassLedger, x.ledgerOf(b.ledger), g.Encode())
 }
+
+// wanted is what a meter asks for beyond the need, so that most requests find enough. The Ledger grants it only while it
+// has plenty.
+var wanted = [...]int64{doc.Requests: 256, doc.Tokens: 500_000}
 
 // If the key's plan has leases, the requested budget covers this many requests.
 const lendableRequests = 512

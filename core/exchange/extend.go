@@ -158,6 +158,9 @@ func (x *exchange) onExtend() {
 			e.waits = 0
 		}
 		x.extended()
+	case reply.Verdict == keymeter.OverOwn && len(reply.Levels) > 0:
+		e.budget.beginOwn(&reply)
+		x.noBudgetLeft()
 	case reply.Verdict == keymeter.Short && len(reply.Levels) > 0:
 		e.budget.ordered, e.budget.grants = true, nil // the project may have moved into a group since the admission
 		e.budget.beginLevel(&reply, &reply.Levels[0])

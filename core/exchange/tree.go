@@ -42,6 +42,14 @@ func (b *budgetRequest) beginLevel(reply *keymeter.AdmitReply, s *keymeter.Short
 	b.ledger = s.Ledger
 }
 
+// beginOwn records that the key's own budget is too small. The meter knows its amounts.
+func (b *budgetRequest) beginOwn(reply *keymeter.AdmitReply) {
+	s := &reply.Levels[0]
+	b.beginLevel(reply, s)
+	b.period, b.told, b.budgetPico, b.spentPico = s.Period, true, s.HeldPico, s.UsedPico
+	b.spent = s.HeldPico-s.UsedPico < s.LeastPico
+}
+
 func (x *exchange) ledgerOf(level string) string {
 	if level == "" {
 		return x.s.record.ProjectID
@@ -81,7 +89,7 @@ func (x *exchange) releaseHold() {
 // node returns the budget above the project that a level belongs to. For the project's own budget, it returns nil.
 func (x *exchange) node(level string) *doc.Node {
 	for i := range x.s.record.Chain {
-		if n := &x.s.record.Chain[i]; n.ID == level {
+		if n := &x.s.record.Chain[i]; n.Ledger() == level {
 			return n
 		}
 	}

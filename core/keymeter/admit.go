@@ -69,7 +69,9 @@ func (c *call) admitNew(a *Admit, limits config.Limits) AdmitReply {
 		}
 		reply = m.reserve(m.request(a))
 	case ModeHit:
-		reply = m.reserve(&budget.Request{ID: a.RequestID, Ordered: a.Tree.Ordered})
+		reply = m.reserve(&budget.Request{ID: a.RequestID, Want: budget.Amounts{Requests: 1}, Ordered: a.Tree.Ordered})
+	case ModeCount:
+		reply = m.reserve(&budget.Request{ID: a.RequestID, Want: budget.Amounts{Requests: 1}, Ordered: a.Tree.Ordered, Counted: true})
 	}
 	switch {
 	case reply.Verdict == Admitted:
@@ -156,7 +158,7 @@ func (c *call) extend(e *Extend) AdmitReply {
 	}
 	minimum := minAmount(e.LeastPico, e.TotalPico) - r.amountPico
 	q := budget.Request{
-		ID: e.RequestID, WantPico: e.TotalPico - r.amountPico, LeastPico: max(0, minimum), Final: m.final(e.Final, &e.Tree), Ordered: e.Tree.Ordered,
+		ID: e.RequestID, Want: budget.Amounts{Pico: e.TotalPico - r.amountPico}, LeastPico: max(0, minimum), Final: m.final(e.Final, &e.Tree), Ordered: e.Tree.Ordered,
 	}
 	reply := m.reserve(&q)
 	if reply.Verdict == Admitted {
@@ -176,8 +178,8 @@ func (c *call) extend(e *Extend) AdmitReply {
 // request returns the reservation that an admission asks for.
 func (m *meter) request(a *Admit) *budget.Request {
 	return &budget.Request{
-		ID: a.RequestID, WantPico: a.AmountPico, LeastPico: minAmount(a.LeastPico, a.AmountPico), Final: m.final(a.Final, &a.Tree),
-		Ordered: a.Tree.Ordered,
+		ID: a.RequestID, Want: budget.Amounts{Pico: a.AmountPico, Requests: 1, Tokens: 1}, LeastPico: minAmount(a.LeastPico, a.AmountPico),
+		Final: m.final(a.Final, &a.Tree), Ordered: a.Tree.Ordered,
 	}
 }
 
@@ -185,7 +187,7 @@ func (m *meter) request(a *Admit) *budget.Request {
 func (m *meter) final(flag bool, t *Tree) uint64 {
 	bits := t.final(&m.chain)
 	if flag {
-		bits |= 1 << (len(m.chain.Levels) - 1)
+		bits |= 1 << m.chain.ProjectAt()
 	}
 	return bits
 }
@@ -193,11 +195,11 @@ func (m *meter) final(flag bool, t *Tree) uint64 {
 // extendPast raises a reservation of an earlier period by the free part of that period's slice. The Ledger grants no
 // more budget for that period, and a request counts only in the period of its admission.
 func (c *call) extendPast(at int, r *reservation, e *Extend) AdmitReply {
-	more := min(e.TotalPico-r.amountPico, c.m.chain.FreeAt(r.period, r.above))
+	more := min(e.TotalPico-r.amountPico, c.m.chain.FreeAt(r.period, r.others))
 	if r.amountPico+more < minAmount(e.LeastPico, e.TotalPico) {
 		return AdmitReply{Verdict: Unknown}
 	}
-	c.m.book(&r.placement, more, 0)
+	c.m.book(&r.placement, budget.Amounts{Pico: more}, budget.Amounts{})
 	r.amountPico += more
 	c.m.reservations[at] = r.open()
 	c.store()

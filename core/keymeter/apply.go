@@ -335,7 +335,7 @@ func (c *call) returnUnused(f *Flush) (newEpoch, closed bool, waitMs uint64) {
 	m := c.m
 	closed = m.slice().Live && len(m.reservations)+len(m.leases) == 0 && m.lastUsedMs+idleMs <= c.in.NowMs
 	if f.Recall {
-		newEpoch, waitMs = m.chain.Recall(c.in.NowMs, len(m.chain.Levels)-1, f.HeldPico)
+		newEpoch, waitMs = m.chain.Recall(c.in.NowMs, m.chain.ProjectAt(), f.HeldPico)
 	}
 	if closed {
 		if !newEpoch {
@@ -360,7 +360,7 @@ func (m *meter) balance(admittedMs uint64) {
 	case s.Free() > 0 && admittedMs <= m.level().RecalledMs:
 		m.level().Return()
 	}
-	for i := range len(m.chain.Levels) - 1 {
+	for i := range m.chain.ProjectAt() {
 		l := &m.chain.Levels[i]
 		switch free := l.Slice.Free(); {
 		case free < 0 && l.Unsent:

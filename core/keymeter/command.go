@@ -189,6 +189,7 @@ const (
 	ConcurrencyLimited Verdict = 10 // the key has too many concurrent requests
 	Inactive           Verdict = 11 // the key is deactivated or expired
 	OutcomeUnknown     Verdict = 12 // the latest request with the idempotency key was admitted and never settled
+	OverOwn            Verdict = 13 // the key's own budget does not cover the request; Levels contains it
 )
 
 // Window is the state of one rate limit.

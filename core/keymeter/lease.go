@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/budget"
 	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/ledger"
@@ -33,7 +34,7 @@ func leaseFields(version uint64) func(*abi.Fields, *lease) {
 	return func(f *abi.Fields, l *lease) {
 		l.fields(f)
 		if version >= treeFormat {
-			abi.List(f, &l.above, placeFields)
+			abi.List(f, &l.others, placeFields)
 		}
 	}
 }
@@ -257,7 +258,7 @@ func (c *call) takeLeased(l *lease, r *Report) {
 			continue
 		}
 		l.release(m, q.AmountPico)
-		m.book(&l.placement, q.AmountPico, 0)
+		m.book(&l.placement, budget.Amounts{Pico: q.AmountPico}, budget.Amounts{})
 		o := reservation{[]byte(q.RequestID), admittedMs, admittedMs + q.LifetimeMs, l.placement, q.AmountPico, []byte(q.Model), nil}
 		m.reservations = append(m.reservations, o.open())
 	}
@@ -268,7 +269,7 @@ func (c *call) takeLeased(l *lease, r *Report) {
 func (l *lease) release(m *meter, amount int64) {
 	amount = max(0, min(amount, l.heldPico))
 	l.heldPico -= amount
-	m.book(&l.placement, -amount, 0)
+	m.book(&l.placement, budget.Amounts{Pico: -amount}, budget.Amounts{})
 }
 
 // closeLease returns the rest of a lease to the key.
@@ -305,7 +306,7 @@ func (b *bookedLease) fields(f *abi.Fields) {
 	ledger.PeriodFields(f, &b.period)
 	f.Uint(&b.requests)
 	f.Int(&b.amountPico)
-	b.aboveFields(f)
+	b.othersFields(f)
 }
 
 func leaseName(id uint64) string { return strconv.FormatUint(id, 36) }
@@ -338,7 +339,7 @@ func (c *call) book(b *bookedLease, sign int64) {
 	u.Requests += uint64(sign) * b.requests
 	u.Expired += uint64(sign) * b.requests
 	u.CostPico += sign * b.amountPico
-	c.m.book(&b.placement, 0, sign*b.amountPico)
+	c.m.book(&b.placement, budget.Amounts{}, budget.Amounts{Pico: sign * b.amountPico})
 }
 
 // reportLate applies the reports of a booked lease. The first report replaces the booking. Later reports add to it,

@@ -2,6 +2,7 @@ package keymeter
 
 import (
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/budget"
 	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/money"
@@ -166,7 +167,7 @@ func (c *call) lend(id uint64, amount int64, lifetimeMs uint64) Lease {
 	m.dayCount += terms.requests
 	l.amountPico += terms.amountPico
 	l.heldPico += terms.amountPico
-	m.book(&l.placement, terms.amountPico, 0)
+	m.book(&l.placement, budget.Amounts{Pico: terms.amountPico}, budget.Amounts{})
 	l.endMs = max(l.endMs, c.in.NowMs+allowed(terms.durationMs))
 	if created {
 		m.leases = append(m.leases, *l)
@@ -178,7 +179,7 @@ func (c *call) lend(id uint64, amount int64, lifetimeMs uint64) Lease {
 // first asks the Ledger once.
 func (c *call) wantsToLend(a *Admit) bool {
 	m := c.m
-	if a.LeaseID == 0 || a.Grant.Epoch != 0 || a.Tree.used() || a.AmountPico <= 0 || c.config.Plan(m.record.Plan).Lease.DurationMs == 0 {
+	if a.LeaseID == 0 || m.chain.Counts() || a.Grant.Epoch != 0 || a.Tree.used() || a.AmountPico <= 0 || c.config.Plan(m.record.Plan).Lease.DurationMs == 0 {
 		return false
 	}
 	free := m.chain.Free()
@@ -198,7 +199,7 @@ type terms struct {
 func (c *call) terms(l *lease, amount int64) (t terms) {
 	m, plan, limits := c.m, c.config.Plan(c.m.record.Plan), c.limits()
 	duration := c.lendableMs(plan.Lease.DurationMs)
-	if duration < config.MinLeaseMs || limits.TokensPerMinute > 0 || m.restUntilMs > c.in.NowMs || !m.chain.Live() ||
+	if duration < config.MinLeaseMs || limits.TokensPerMinute > 0 || m.chain.Counts() || m.restUntilMs > c.in.NowMs || !m.chain.Live() ||
 		l.ended || l.version != m.record.Version || !m.isPresent(&l.placement) ||
 		uint64(len(m.reservations))+m.slots() > plan.Concurrent {
 		return t

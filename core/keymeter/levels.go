@@ -4,6 +4,7 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/budget"
 	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/ledger"
 )
 
@@ -30,6 +31,8 @@ type ShortLevel struct {
 	HeldPico  int64
 	NeedPico  int64
 	LeastPico int64
+	// UsedPico is what the key has spent of its own budget, which is HeldPico. It is 0 at other levels.
+	UsedPico int64
 }
 
 // ShortLevelFields lists the fields of a level.
@@ -40,6 +43,7 @@ func ShortLevelFields(f *abi.Fields, s *ShortLevel) {
 	f.Int(&s.HeldPico)
 	f.Int(&s.NeedPico)
 	f.Int(&s.LeastPico)
+	f.Int(&s.UsedPico)
 }
 
 // Tree is the part of an Admit or Extend that only keys with budgets above their project need.
@@ -69,7 +73,7 @@ func (t *Tree) final(c *budget.Chain) (bits uint64) {
 
 // acceptGrant raises the slice of the project to the granted total. It runs before the checks. If they refuse the
 // request, the next request uses the grant.
-func (c *call) acceptGrant(g Grant) { c.acceptAt(len(c.m.chain.Levels)-1, &g) }
+func (c *call) acceptGrant(g Grant) { c.acceptAt(c.m.chain.ProjectAt(), &g) }
 
 // acceptGrants raises the slices of all levels to their granted totals.
 func (c *call) acceptGrants(list []LevelGrant) {
@@ -86,11 +90,18 @@ func (c *call) acceptAt(level int, g *Grant) {
 	}
 }
 
-// reserve reserves picodollars at all levels. If one of them lacks budget, the reply is Short.
+// reserve reserves amounts at all levels. If one of them lacks budget, the reply is Short, or OverOwn if it is the key's
+// own budget.
 func (m *meter) reserve(q *budget.Request) AdmitReply {
 	pico, short := m.chain.Reserve(m.lastMs, q)
 	if len(short) == 0 {
 		return AdmitReply{Verdict: Admitted, ReservedPico: pico}
+	}
+	if l := &m.chain.Levels[short[0].Level]; l.Own > 0 {
+		reply := AdmitReply{Verdict: OverOwn}
+		m.lacking(&reply, short)
+		reply.Levels[0].UsedPico = l.Slice.Spent
+		return reply
 	}
 	reply := AdmitReply{Verdict: Short, LentMs: m.lentMs()}
 	m.lacking(&reply, short)
@@ -107,7 +118,9 @@ func (m *meter) lacking(reply *AdmitReply, short []budget.Shortfall) {
 	for i := range short {
 		s := &short[i]
 		reply.LentMs = max(reply.LentMs, s.WaitMs)
-		reply.Levels = append(reply.Levels, ShortLevel{m.chain.Levels[s.Level].Ledger, s.Period, s.Epoch, s.HeldPico, s.NeedPico, s.LeastPico})
+		reply.Levels = append(reply.Levels, ShortLevel{
+			m.chain.Levels[s.Level].Ledger, s.Period, s.Epoch, s.HeldPico, s.NeedPico, s.LeastPico, 0,
+		})
 	}
 }
 
@@ -115,7 +128,7 @@ func (m *meter) lacking(reply *AdmitReply, short []budget.Shortfall) {
 func (m *meter) asksToLend(a *Admit) AdmitReply {
 	reply := AdmitReply{Verdict: Short}
 	var short []budget.Shortfall
-	for i := range m.chain.Levels {
+	for i := range m.chain.ProjectAt() + 1 {
 		if l := &m.chain.Levels[i]; l.Slice.Free()-a.AmountPico < lendAmounts/4*a.AmountPico {
 			short = append(short, budget.Shortfall{Level: i, Period: l.Slice.Period, Epoch: l.Epoch, HeldPico: l.Slice.Granted})
 		}
@@ -161,13 +174,13 @@ const firstReturn = 1 << 40
 
 // returnAll reports all levels above the project whose Ledgers do not know their state.
 func (c *call) returnAll() {
-	for i := range len(c.m.chain.Levels) - 1 {
+	for i := range c.m.chain.ProjectAt() {
 		if l := &c.m.chain.Levels[i]; l.Unsent {
 			c.returned(l)
 		}
 	}
 	for i := range c.m.chain.Former {
-		if l := &c.m.chain.Former[i]; l.Unsent {
+		if l := &c.m.chain.Former[i]; l.Unsent && l.Own == 0 {
 			c.returnedFormer(l)
 		}
 	}
@@ -198,13 +211,21 @@ func (c *call) recallLevel(f *Flush) FlushReply {
 	return reply
 }
 
+// OwnLevel is the name of the level of a key's own budget, in place of a Ledger's. Its limits of requests and tokens have
+// the suffixes of doc.LedgerName.
+const OwnLevel = "key"
+
 // setPath moves the meter to the path of its record.
 func (m *meter) setPath(now uint64) {
 	names := make([]string, 0, len(m.record.Chain))
 	for i := range m.record.Chain {
-		names = append(names, m.record.Chain[i].ID)
+		names = append(names, m.record.Chain[i].Ledger())
 	}
-	if m.chain.SetPath(now, names) && len(m.chain.Former) > 0 {
+	var own []budget.Own
+	for _, o := range m.record.Own.Own() {
+		own = append(own, budget.Own{Name: doc.LedgerName(OwnLevel, o.Unit), Limit: o.Limit})
+	}
+	if m.chain.SetPath(now, names, own) && len(m.chain.Former) > 0 {
 		m.flushMs = minNonZero(m.flushMs, now+debtDelayMs)
 	}
 }

@@ -1,44 +1,39 @@
 package keymeter
 
 import (
+	"slices"
+
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/budget"
 	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// placement is where an amount counts: in a period of the project's budget, and in periods of the budgets above it.
+// placement is where amounts count: in a period of the project's budget, and in periods of the budgets above it and of
+// the key's own.
 type placement struct {
 	period calendar.Period
-	above  []budget.Place
+	others []budget.Place
 }
 
 // place returns the present periods.
-func (m *meter) place() placement { return placement{m.slice().Period, m.chain.Above()} }
+func (m *meter) place() placement { return placement{m.slice().Period, m.chain.Places()} }
 
 // isPresent reports whether all periods of a placement are the present ones.
 func (m *meter) isPresent(p *placement) bool {
-	if p.period != m.slice().Period || len(p.above) != len(m.chain.Levels)-1 {
-		return false
-	}
-	for i := range p.above {
-		if l := &m.chain.Levels[i]; p.above[i] != (budget.Place{Slot: l.Slot, Period: l.Slice.Period}) {
-			return false
-		}
-	}
-	return true
+	return p.period == m.slice().Period && slices.Equal(p.others, m.chain.Places())
 }
 
 // book adds to the reserved and the spent amounts of a placement.
-func (m *meter) book(p *placement, reserved, spent int64) {
-	m.chain.Book(p.period, p.above, reserved, spent)
+func (m *meter) book(p *placement, reserved, spent budget.Amounts) {
+	m.chain.Book(p.period, p.others, reserved, spent)
 }
 
-// aboveFields lists the places above the project. They are the last fields of their message or row. If there are
-// none, the list is omitted, because older versions do not know it.
-func (p *placement) aboveFields(f *abi.Fields) {
-	if f.Reading() && f.More() || len(p.above) > 0 {
-		if abi.List(f, &p.above, placeFields); len(p.above) == 0 {
+// othersFields lists the places other than the project's. They are the last fields of their message or row. If there
+// are none, the list is omitted, because older versions do not know it.
+func (p *placement) othersFields(f *abi.Fields) {
+	if f.Reading() && f.More() || len(p.others) > 0 {
+		if abi.List(f, &p.others, placeFields); len(p.others) == 0 {
 			f.Fail()
 		}
 	}
@@ -60,6 +55,7 @@ func sliceFields(f *abi.Fields, s *budget.Slice) {
 func levelFields(f *abi.Fields, l *budget.Level) {
 	f.String(&l.Ledger)
 	f.Uint(&l.Slot)
+	f.Int(&l.Own)
 	sliceFields(f, &l.Slice)
 	sliceFields(f, &l.Previous)
 	f.Uint(&l.Epoch)
@@ -72,18 +68,21 @@ func holdFields(f *abi.Fields, h *budget.Hold) {
 	levels := uint64(h.Levels)
 	f.Uint(&levels)
 	h.Levels = int(levels)
-	f.Int(&h.AmountPico)
+	f.Int(&h.Amounts.Pico)
+	f.Int(&h.Amounts.Requests)
+	f.Int(&h.Amounts.Tokens)
 	f.Uint(&h.UntilMs)
 }
 
-// treeFields lists the levels above the project and the other fields that only a meter with such levels has.
+// treeFields lists the levels other than the project's and the other fields that only a meter with such levels has.
 func (m *meter) treeFields(f *abi.Fields) {
 	c := &m.chain
 	f.Uint(&c.Slots)
 	f.Uint(&m.returnSeq)
-	above := c.Levels[:len(c.Levels)-1]
-	if abi.List(f, &above, levelFields); f.Reading() {
-		c.Levels = append(above, *c.Project())
+	above, own := c.Above(), c.Levels[c.ProjectAt()+1:]
+	abi.List(f, &above, levelFields)
+	if abi.List(f, &own, levelFields); f.Reading() {
+		c.Levels, c.Owned = append(append(above, *c.Project()), own...), len(own)
 	}
 	abi.List(f, &c.Former, levelFields)
 	abi.List(f, &c.Holds, holdFields)

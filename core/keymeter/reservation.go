@@ -21,7 +21,7 @@ type reservation struct {
 
 func (r *reservation) fields(f *abi.Fields) {
 	r.ownFields(f)
-	r.aboveFields(f)
+	r.othersFields(f)
 }
 
 // ownFields lists the fields of a reservation without levels above the project.

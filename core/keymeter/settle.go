@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/budget"
 	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/core/money"
 )
@@ -22,8 +23,14 @@ func (e *expiredReservation) fields(f *abi.Fields) {
 	ledger.PeriodFields(f, &e.period)
 	f.Int(&e.amountPico)
 	f.String(&e.model)
-	e.aboveFields(f)
+	e.othersFields(f)
 }
+
+// released returns what a reservation of dollars no longer reserves when it ends. It also reserved one token.
+func released(pico int64) budget.Amounts { return budget.Amounts{Pico: -pico, Tokens: -1} }
+
+// maxTokens limits the tokens that one request counts, so that sums of hostile figures cannot overflow.
+const maxTokens = 1 << 40
 
 // settle charges a request according to its outcome. It does so exactly once, because a repeat finds neither an open
 // nor an expired reservation.
@@ -51,7 +58,7 @@ func (c *call) settle(s *Settle) {
 // settleReserved settles an open or expired reservation. It returns false if there is none.
 func (c *call) settleReserved(s *Settle) bool {
 	if r, ok := c.m.removeReservation(s.RequestID); ok {
-		c.m.book(&r.placement, -r.amountPico, 0)
+		c.m.book(&r.placement, released(r.amountPico), budget.Amounts{})
 		c.m.rememberAdmission(s.RequestID) // a late repeat of the Admit must not reserve again
 		c.charge(s, r.admittedMs, &r.placement)
 		c.m.balance(r.admittedMs)
@@ -89,7 +96,7 @@ func (c *call) charge(s *Settle, admittedMs uint64, at *placement) money.Pico {
 		total.add(a)
 	}
 	c.countAttempts(s, admittedMs)
-	c.m.book(at, 0, total.CostPico)
+	c.m.book(at, budget.Amounts{}, budget.Amounts{Pico: total.CostPico, Tokens: int64(min(total.Tokens.Prompt+total.Tokens.Completion, maxTokens))})
 	c.m.countTokens(total.Tokens.Prompt+total.Tokens.Completion, c.limits().TokensPerMinute)
 	if s.Trace.Status >= 400 {
 		return total.CostPico // the Ledger receives a separate record of the request
@@ -146,7 +153,7 @@ func (c *call) settleLate(s *Settle, row []byte) bool {
 	u.Expired--
 	u.Requests--
 	u.CostPico -= e.amountPico
-	c.m.book(&e.placement, 0, -e.amountPico)
+	c.m.book(&e.placement, budget.Amounts{}, budget.Amounts{Pico: -e.amountPico})
 	c.m.rememberAdmission(s.RequestID)
 	c.charge(s, e.admittedMs, &e.placement)
 	c.m.balance(e.admittedMs)
@@ -183,7 +190,7 @@ func (c *call) expire(byMs uint64) {
 		u.Requests++
 		u.Expired++
 		u.CostPico += r.amountPico
-		m.book(&r.placement, -r.amountPico, r.amountPico)
+		m.book(&r.placement, released(r.amountPico), budget.Amounts{Pico: r.amountPico})
 		e := expiredReservation{r.admittedMs, r.placement, r.amountPico, model}
 		c.put(rowExpired+id, abi.EncodeFields(0, 64, e.fields))
 		c.scheduleForget(rowExpired+id, m.lastMs)

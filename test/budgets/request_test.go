@@ -175,13 +175,13 @@ func (w *world) apply(m *meter, r *request) (int64, []budget.Shortfall) {
 			return o.pico, nil
 		}
 	}
-	pico, short := m.chain.Reserve(w.now, &budget.Request{ID: r.id, WantPico: r.want, LeastPico: r.least, Final: r.final, Ordered: r.ordered})
+	pico, short := m.chain.Reserve(w.now, &budget.Request{ID: r.id, Want: budget.Amounts{Pico: r.want}, LeastPico: r.least, Final: r.final, Ordered: r.ordered})
 	if len(short) == 0 {
 		var periods []calendar.Period
 		for i := range m.chain.Levels {
 			periods = append(periods, m.chain.Levels[i].Slice.Period)
 		}
-		m.open = append(m.open, reservation{r.id, m.chain.Project().Slice.Period, m.chain.Above(), periods, pico})
+		m.open = append(m.open, reservation{r.id, m.chain.Project().Slice.Period, m.chain.Places(), periods, pico})
 	}
 	return pico, short
 }

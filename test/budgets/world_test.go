@@ -143,7 +143,7 @@ func (b *state) meter(m *meter) {
 	for i := range m.chain.Holds {
 		h := &m.chain.Holds[i]
 		b.text(h.RequestID)
-		b.numbers(uint64(h.Levels), uint64(h.AmountPico), h.UntilMs)
+		b.numbers(uint64(h.Levels), uint64(h.Amounts.Pico), h.UntilMs)
 	}
 	for i := range m.open {
 		b.text(m.open[i].id)
@@ -238,7 +238,7 @@ func (w *world) settle(r *request, cost int64) {
 	at := slices.IndexFunc(m.open, func(o reservation) bool { return o.id == r.id })
 	o := m.open[at]
 	m.open = slices.Delete(m.open, at, at+1)
-	m.chain.Book(o.period, o.above, -o.pico, min(cost, o.pico))
+	m.chain.Book(o.period, o.above, budget.Amounts{Pico: -o.pico}, budget.Amounts{Pico: min(cost, o.pico)})
 	for level := range m.path {
 		m.report(level, min(cost, o.pico))
 	}
