@@ -107,7 +107,7 @@ func (c *Chain) Project() *Level { return &c.Levels[c.ProjectAt()] }
 // ProjectAt returns the index of the project's level.
 func (c *Chain) ProjectAt() int { return len(c.Levels) - c.Owned - 1 }
 
-// Above returns the levels of the Ledgers above the project, and of those that count the project's requests and tokens.
+// Above returns the levels above the project, and the levels that count the project's requests and tokens.
 func (c *Chain) Above() []Level { return c.Levels[:c.ProjectAt()] }
 
 // Free returns the dollars that can be reserved at all levels, in picodollars.
@@ -183,7 +183,7 @@ func (c *Chain) take(from *[]Level, now uint64, name string) Level {
 	return Level{Ledger: name, Slot: c.Slots, Epoch: max(1, now)}
 }
 
-// setOwn sets the limit of a key's own budget. What was spent in the period stays spent.
+// setOwn sets the limit of a key's own budget. It keeps the spending of the period.
 func (l *Level) setOwn(limit int64) {
 	l.Own, l.Slice.Live, l.Slice.Granted = limit, true, limit
 }

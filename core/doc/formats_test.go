@@ -155,7 +155,10 @@ func TestOldFormats(t *testing.T) {
 func TestNewestFormatsAreOptional(t *testing.T) {
 	p, r := wholeProject, wholeRecord
 	for n, drop := range []func(){
-		func() { p.Chain, p.Group, r.Chain = nil, "", nil },
+		func() {
+			p.Chain, p.Group, p.Limits, p.Restrictions = nil, "", doc.PeriodLimits{}, nil
+			r.Chain, r.Restrictions, r.Own = nil, nil, doc.KeyBudget{}
+		},
 		func() { p.RecordProviderErrors, r.RecordProviderErrors = false, false },
 	} {
 		withProject, withRecord := p.Encode(), r.Encode()
@@ -172,6 +175,17 @@ func TestNewestFormatsAreOptional(t *testing.T) {
 				t.Errorf("%s: %v, %+v", kind, err, got)
 			}
 		}
+	}
+}
+
+// A key without a budget has the previous format.
+func TestBudgetOfAKeyIsOptional(t *testing.T) {
+	with := wholeKey.Encode()
+	k := wholeKey
+	k.Budget = doc.KeyBudget{}
+	without := k.Encode()
+	if with[0] != 4 || without[0] != 3 || !strings.HasPrefix(string(with[1:]), string(without[1:])) {
+		t.Errorf("%x\n%x", with, without)
 	}
 }
 

@@ -39,17 +39,16 @@ func UnitOf(ledger string) (id string, u Unit) {
 	return ledger, Dollars
 }
 
-// IsNode reports whether a Ledger belongs to the deployment or to a group, or counts something other than a project's
-// dollars.
+// IsNode reports whether a Ledger belongs to the deployment or to a group, or counts a project's requests or tokens.
 func IsNode(ledger string) bool {
 	return ledger == Root || strings.HasPrefix(ledger, GroupPrefix) || strings.Contains(ledger, "#")
 }
 
-// MaxChain limits the entries of a chain: the deployment and two groups in all units, and a project in those that are
-// not dollars.
+// MaxChain limits the entries of a chain. The deployment and two groups have an entry for each unit, and the project has
+// entries for requests and tokens.
 const MaxChain = 3*int(units) + int(units) - 1
 
-// PeriodLimits limits what is counted in each budget period. 0: no limit.
+// PeriodLimits are the limits of requests and tokens per budget period. 0: no limit.
 type PeriodLimits struct{ Requests, Tokens uint64 }
 
 // Of returns the limit of a unit.

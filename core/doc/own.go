@@ -5,7 +5,7 @@ import (
 	"github.com/postern-ai/postern/core/calendar"
 )
 
-// KeyBudget is a key's own budget. The key's meter owns it, so no Ledger is asked.
+// KeyBudget is a key's own budget. The key's meter owns it, so it needs no Ledger.
 type KeyBudget struct {
 	Budgeted   bool
 	BudgetPico int64 // per budget period

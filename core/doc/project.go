@@ -126,12 +126,17 @@ func (p *Project) fields(f *abi.Fields, format *uint64) error {
 		f.Bool(&p.RecordProviderErrors)
 	}
 	if *format >= 7 {
-		f.String(&p.Group)
-		chainField(f, &p.Chain)
-		p.Limits.fields(f)
-		restrictionsField(f, &p.Restrictions)
+		p.treeFields(f)
 	}
 	return nil
+}
+
+// treeFields lists the fields that only a project with several budgets has.
+func (p *Project) treeFields(f *abi.Fields) {
+	f.String(&p.Group)
+	chainField(f, &p.Chain)
+	p.Limits.fields(f)
+	restrictionsField(f, &p.Restrictions)
 }
 
 func (p *Project) policyField(f *abi.Fields) (err error) {

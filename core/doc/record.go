@@ -135,8 +135,13 @@ func (rec *Record) fields(f *abi.Fields, format *uint64) {
 		f.Bool(&rec.RecordProviderErrors)
 	}
 	if *format >= 8 {
-		chainField(f, &rec.Chain)
-		restrictionsField(f, &rec.Restrictions)
-		rec.Own.fields(f)
+		rec.treeFields(f)
 	}
+}
+
+// treeFields lists the fields that only a key with several budgets has.
+func (rec *Record) treeFields(f *abi.Fields) {
+	chainField(f, &rec.Chain)
+	restrictionsField(f, &rec.Restrictions)
+	rec.Own.fields(f)
 }

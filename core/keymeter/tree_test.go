@@ -23,6 +23,7 @@ type tree struct {
 	keys    map[string]*key
 	paths   map[string][]string // of each key: its Ledgers from the root down, the project last
 	version uint64
+	own     doc.KeyBudget // of the keys placed next
 }
 
 func newTree(t *testing.T) *tree {
@@ -58,8 +59,10 @@ func (w *tree) record(name, plan string, path []string) doc.Record {
 	r.Version, r.KeyID, r.ProjectID = w.version, name, path[len(path)-1]
 	r.Cycle = w.periods[r.ProjectID].Cycle()
 	for _, id := range path[:len(path)-1] {
-		r.Chain = append(r.Chain, doc.Node{ID: id, Name: "the group " + id, Cycle: w.periods[id].Cycle()})
+		node, unit := doc.UnitOf(id)
+		r.Chain = append(r.Chain, doc.Node{ID: node, Name: "the group " + node, Unit: unit, Cycle: w.periods[id].Cycle()})
 	}
+	r.Own = w.own
 	return r
 }
 
@@ -135,12 +138,17 @@ func (w *tree) recall(name string, k *key, held money.Pico) {
 // admit admits a request as an exchange does. It returns the reservation and, if a level has nothing left, its name.
 func (w *tree) admit(k *key, a keymeter.Admit) (pico money.Pico, spent string) {
 	w.Helper()
-	a.Mode = keymeter.ModeReserve
+	if a.Mode == 0 {
+		a.Mode = keymeter.ModeReserve
+	}
 	for range 20 {
 		k.now = w.now
 		reply := k.admit(a)
-		if reply.Verdict == keymeter.Admitted {
+		switch reply.Verdict {
+		case keymeter.Admitted:
 			return reply.ReservedPico, ""
+		case keymeter.OverOwn:
+			return 0, reply.Levels[0].Ledger
 		}
 		grants, none, spent := w.askAll(k, &reply)
 		if spent != "" && (a.Tree.Ordered || none) {
