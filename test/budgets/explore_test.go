@@ -16,6 +16,7 @@ type scenario struct {
 	paths   [][]int // of each meter: its Ledgers from the root down
 	budgets []int64
 	daily   []int  // Ledgers whose budgets are per day; the others' are per month
+	counted []int  // Ledgers that count requests; the others count dollars
 	idle    []idle // granted to a meter before, and not used
 	wants   []int64
 	least   int64   // sufficient if a Ledger has no more; 0: wants
@@ -33,7 +34,9 @@ type idle struct {
 }
 
 func (s *scenario) world() *world {
-	w := &world{now: start, losses: s.losses, crashes: s.crashes, ticks: s.ticks, costs: s.costs, budgets: s.budgets}
+	w := &world{
+		now: start, losses: s.losses, crashes: s.crashes, ticks: s.ticks, costs: s.costs, budgets: s.budgets, counted: s.counted,
+	}
 	if s.late {
 		w.now = (today+1)*calendar.DayMs - 1000
 	}
@@ -49,7 +52,7 @@ func (s *scenario) world() *world {
 		m := meter{name: fmt.Sprint("meter", i), path: path, seq: make([]uint64, len(path)), out: make([][]batch, len(path))}
 		var above []string
 		for _, at := range path[:len(path)-1] {
-			above = append(above, fmt.Sprint("ledger", at))
+			above = append(above, w.name(at))
 		}
 		m.chain = budget.NewChain(above...)
 		w.advance(&m)
@@ -122,7 +125,7 @@ func TestOneWins(t *testing.T) {
 // TestScenarios explores other trees, amounts and faults.
 func TestScenarios(t *testing.T) {
 	two := [][]int{{0, 1}, {0, 1}}
-	fork := [][]int{{0, 1}, {0, 2}}
+	fork, fork3 := [][]int{{0, 1}, {0, 2}}, [][]int{{0, 1, 2}, {0, 1, 2}}
 	for name, c := range map[string]struct {
 		scenario
 		want int
@@ -135,6 +138,13 @@ func TestScenarios(t *testing.T) {
 		"swapped dollars at both levels":        {scenario{paths: two, budgets: []int64{2, 2}, idle: []idle{{0, 0, 1}, {1, 0, 1}, {0, 1, 1}, {1, 1, 1}}, wants: []int64{2, 2}, of: []int{0, 1}}, 1},
 		"less than wanted":                      {scenario{paths: two, budgets: []int64{3, 3}, wants: []int64{2, 2}, least: 1, of: []int{0, 1}}, 2},
 		"less than wanted, at different levels": {scenario{paths: two, budgets: []int64{4, 3}, idle: []idle{{1, 1, 2}}, wants: []int64{2, 2}, least: 1, of: []int{0, 1}}, 2},
+		"requests above dollars":                {scenario{paths: two, counted: []int{0}, budgets: []int64{1, 4}, wants: []int64{2, 2}, of: []int{0, 1}}, 1},
+		"dollars above requests":                {scenario{paths: fork3, counted: []int{1}, budgets: []int64{2, 1, 4}, wants: []int64{2, 2}, of: []int{0, 1}}, 1},
+		"requests, idle at the other":           {scenario{paths: two, counted: []int{0}, budgets: []int64{2, 4}, idle: []idle{{0, 0, 1}, {1, 0, 1}}, wants: []int64{2, 2}, of: []int{0, 1}}, 2},
+		"three requests, two are allowed":       {scenario{paths: two, counted: []int{0}, budgets: []int64{2, 9}, wants: []int64{1, 1, 1}, of: []int{0, 0, 1}}, 2},
+		"requests, a lost call":                 {scenario{paths: two, counted: []int{0}, budgets: []int64{1, 2}, wants: []int64{2, 2}, of: []int{0, 1}, losses: 1}, -1},
+		"requests, a crash":                     {scenario{paths: two, counted: []int{0}, budgets: []int64{1, 2}, wants: []int64{2, 2}, of: []int{0, 1}, crashes: 1}, -1},
+		"requests at midnight":                  {scenario{paths: two, counted: []int{0}, budgets: []int64{1, 4}, daily: []int{0}, wants: []int64{2, 2}, of: []int{0, 1}, late: true, ticks: 2}, -1},
 		"a lost call":                           {scenario{paths: two, budgets: []int64{1, 1}, wants: []int64{1, 1}, of: []int{0, 1}, losses: 1}, -1},
 		"two lost calls":                        {scenario{paths: two, budgets: []int64{2, 1}, wants: []int64{1, 1}, of: []int{0, 1}, losses: 2}, -1},
 		"a crash":                               {scenario{paths: two, budgets: []int64{1, 1}, wants: []int64{1, 1}, of: []int{0, 1}, crashes: 1}, -1},

@@ -122,14 +122,18 @@ func (w *world) exhausted(r *request) bool {
 		for level, at := range m.path {
 			used[at] += m.chain.Levels[level].Slice.Spent
 			for _, o := range m.open {
-				if o.periods[level] == m.chain.Levels[level].Slice.Period {
+				if o.periods[level] == m.chain.Levels[level].Slice.Period && !slices.Contains(w.counted, at) {
 					used[at] += o.pico
 				}
 			}
 		}
 	}
 	for _, at := range w.meters[r.meter].path {
-		if used[at]+r.least > w.budgets[at] {
+		needed := r.least
+		if slices.Contains(w.counted, at) {
+			needed = 1
+		}
+		if used[at]+needed > w.budgets[at] {
 			return true
 		}
 	}
@@ -175,7 +179,7 @@ func (w *world) apply(m *meter, r *request) (int64, []budget.Shortfall) {
 			return o.pico, nil
 		}
 	}
-	pico, short := m.chain.Reserve(w.now, &budget.Request{ID: r.id, Want: budget.Amounts{Pico: r.want}, LeastPico: r.least, Final: r.final, Ordered: r.ordered})
+	pico, short := m.chain.Reserve(w.now, &budget.Request{ID: r.id, Want: budget.Amounts{Pico: r.want, Requests: 1}, LeastPico: r.least, Final: r.final, Ordered: r.ordered})
 	if len(short) == 0 {
 		var periods []calendar.Period
 		for i := range m.chain.Levels {

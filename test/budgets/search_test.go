@@ -176,8 +176,8 @@ func (w *world) leaks() string {
 			m.report(level, 0)
 			w.absorb(m, level, slices.Clone(m.out[level]))
 			s := &m.chain.Levels[level].Slice
-			if left[at] -= s.Spent + s.Reserved; s.Reserved != m.reserved(level) {
-				return fmt.Sprintf("%s has %d reserved at level %d, and %d for open requests", m.name, s.Reserved, level, m.reserved(level))
+			if left[at] -= s.Spent + s.Reserved; s.Reserved != w.reserved(m, level) {
+				return fmt.Sprintf("%s has %d reserved at level %d, and %d for open requests", m.name, s.Reserved, level, w.reserved(m, level))
 			}
 		}
 	}
@@ -192,8 +192,11 @@ func (w *world) leaks() string {
 	return ""
 }
 
-// reserved adds up the open reservations that count in a level's present period.
-func (m *meter) reserved(level int) (pico int64) {
+// reserved adds up the open reservations that count in a level's present period. Requests are not reserved but spent.
+func (w *world) reserved(m *meter, level int) (pico int64) {
+	if slices.Contains(w.counted, m.path[level]) {
+		return 0
+	}
 	for _, o := range m.open {
 		if o.periods[level] == m.chain.Levels[level].Slice.Period {
 			pico += o.pico

@@ -11,6 +11,7 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/budget"
 	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/test/testobject"
 )
@@ -30,6 +31,7 @@ type world struct {
 	losses, crashes, ticks int     // faults that may still happen
 	costs                  []int64 // of an admitted request, at most its reservation; empty: it stays open
 	budgets                []int64
+	counted                []int // Ledgers that count requests
 	periods                []calendar.Period
 	problem                string // what this state has shown to be wrong
 	buf                    []byte
@@ -143,7 +145,7 @@ func (b *state) meter(m *meter) {
 	for i := range m.chain.Holds {
 		h := &m.chain.Holds[i]
 		b.text(h.RequestID)
-		b.numbers(uint64(h.Levels), uint64(h.Amounts.Pico), h.UntilMs)
+		b.numbers(uint64(h.Levels), uint64(h.Amounts.Pico), uint64(h.Amounts.Requests), h.UntilMs)
 	}
 	for i := range m.open {
 		b.text(m.open[i].id)
@@ -179,9 +181,17 @@ func (b *state) call(c *call) {
 	b.text(c.grant.Next)
 }
 
+// name returns the name of a Ledger.
+func (w *world) name(at int) string {
+	if slices.Contains(w.counted, at) {
+		return doc.LedgerName(fmt.Sprint("ledger", at), doc.Requests)
+	}
+	return fmt.Sprint("ledger", at)
+}
+
 // object calls a Ledger.
 func (w *world) object(at int, command []byte) []byte {
-	o := testobject.Object{Class: abi.ClassLedger, Name: fmt.Sprint("ledger", at), Reads: ledger.Reads, Apply: ledger.Apply}
+	o := testobject.Object{Class: abi.ClassLedger, Name: w.name(at), Reads: ledger.Reads, Apply: ledger.Apply}
 	o.Rows = maps.Clone(w.ledgers[at])
 	reply, err := o.Call(w.now, command)
 	if err != nil {
@@ -239,7 +249,11 @@ func (w *world) settle(r *request, cost int64) {
 	o := m.open[at]
 	m.open = slices.Delete(m.open, at, at+1)
 	m.chain.Book(o.period, o.above, budget.Amounts{Pico: -o.pico}, budget.Amounts{Pico: min(cost, o.pico)})
-	for level := range m.path {
-		m.report(level, min(cost, o.pico))
+	for level, of := range m.path {
+		if slices.Contains(w.counted, of) {
+			m.report(level, 1)
+		} else {
+			m.report(level, min(cost, o.pico))
+		}
 	}
 }
