@@ -111,7 +111,7 @@ func (b *budget) reached(percent uint64) bool {
 
 // alert creates the message for a threshold. Its ID is the same in all retries.
 func (c *call) alert(percent uint64) alert {
-	first, end := c.b.period.Bounds()
+	first, _ := c.b.period.Bounds()
 	id := "evt_" + c.in.Name
 	for _, part := range [...]uint64{first, c.b.version, percent} {
 		id += "_" + strconv.FormatUint(part, 10)
@@ -120,9 +120,19 @@ func (c *call) alert(percent uint64) alert {
 	b = strconv.AppendUint(append(b, `,"thresholdPercent":`...), percent, 10)
 	b = money.Append(append(b, `,"budget":{"limit":`...), c.b.pico, money.Dollar)
 	b = money.Append(append(b, `,"used":`...), c.b.spent, money.Dollar)
+	b = append(appendBounds(b, c.b.period), `}}}`...)
+	return alert{id: id, body: string(b), createdMs: c.in.NowMs, dueMs: c.in.NowMs}
+}
+
+// appendBounds appends the start and the end of a period. A budget that never resets has neither.
+func appendBounds(b []byte, p calendar.Period) []byte {
+	if !p.Resets() {
+		return append(b, `,"start":null,"end":null`...)
+	}
+	first, end := p.Bounds()
 	b = calendar.AppendDate(append(b, `,"start":"`...), first)
 	b = calendar.AppendDate(append(b, `T00:00:00.000Z","end":"`...), end)
-	return alert{id: id, body: string(append(b, `T00:00:00.000Z"}}}`...)), createdMs: c.in.NowMs, dueMs: c.in.NowMs}
+	return append(b, `T00:00:00.000Z"`...)
 }
 
 // An alert is retried after 10 s. After that, the interval doubles each time, up to an hour. Retries end after a day.

@@ -3,12 +3,12 @@ package ledger
 import "github.com/postern-ai/postern/core/abi"
 
 // applyPut stores a newer Put. If the budget's cycle changes, applyPut first adds up the usage rows to find the
-// amount already spent in the new cycle's current period.
+// amount already spent in the new cycle's current period. Credits pay only for what comes after them.
 func (c *call) applyPut(p *Put) error {
 	if p.Version <= c.b.version {
 		return nil
 	}
-	if p.Period.Epoch() > c.b.period.Epoch() && c.b.period != 0 {
+	if p.Period.Epoch() > c.b.period.Epoch() && c.b.period != 0 && p.Period.Resets() {
 		first, end := p.Period.Bounds()
 		if c.in.Round == 0 {
 			c.out.Ranges = []abi.Range{{Start: rowModels + abi.Fixed(first), End: rowModels + abi.Fixed(end), Limit: maxUsage}}

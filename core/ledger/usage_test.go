@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/postern-ai/postern/core/abi"
@@ -36,6 +37,30 @@ func TestCycleChanges(t *testing.T) {
 	b.now += calendar.DayMs
 	if r := b.report(); r.UsedPico != 0 {
 		t.Errorf("the next day: used %d", r.UsedPico)
+	}
+}
+
+// TestCreditsDoNotReset checks a budget that never resets: earlier spending does not count, and later spending counts for
+// years. Its alerts have no dates.
+func TestCreditsDoNotReset(t *testing.T) {
+	b := newHarness(t)
+	b.put(10, month(), hook)
+	b.spend(500)
+	total := calendar.NewPeriod(calendar.Total, 1, today)
+	b.put(10, total, hook)
+	for range 2 {
+		b.spend(400)
+		b.now += 300 * calendar.DayMs
+	}
+	b.expectAlerts("80 percent", 80)
+	if r := b.report(); r.UsedPico != 8*money.Dollar || r.Period != total {
+		t.Errorf("used %d in %x", r.UsedPico, r.Period)
+	}
+	b.put(20, total, hook)
+	b.spend(800)
+	posts := b.takePosts()
+	if len(posts) != 1 || !strings.Contains(string(posts[0].Body), `"used":16,"start":null,"end":null}`) {
+		t.Errorf("%q", posts)
 	}
 }
 
