@@ -181,6 +181,15 @@ func (c *Chain) Recall(now uint64, level int, heldPico int64) (returned bool, wa
 	return true, waitMs
 }
 
+// ReturnAbove gives the free parts of the slices above the project back to their Ledgers.
+func (c *Chain) ReturnAbove() {
+	for i := range c.ProjectAt() {
+		if l := &c.Levels[i]; l.Slice.Free() > 0 {
+			l.Return()
+		}
+	}
+}
+
 // Return gives the free part of the slice back to the Ledger by starting a new epoch.
 func (l *Level) Return() {
 	l.Epoch++

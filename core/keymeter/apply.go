@@ -330,7 +330,7 @@ func (c *call) undelivered() (batches [][]byte) {
 const idleMs = 60_000
 
 // returnUnused returns the free part of the slice to the Ledger if the slice is recalled or the key is idle. It does
-// so by starting a new epoch.
+// so by starting a new epoch. The slices above the project of an idle key return, too.
 func (c *call) returnUnused(f *Flush) (newEpoch, closed bool, waitMs uint64) {
 	m := c.m
 	closed = m.slice().Live && len(m.reservations)+len(m.leases) == 0 && m.lastUsedMs+idleMs <= c.in.NowMs
@@ -342,6 +342,7 @@ func (c *call) returnUnused(f *Flush) (newEpoch, closed bool, waitMs uint64) {
 			m.level().Return()
 		}
 		m.slice().Live = false
+		m.chain.ReturnAbove()
 	}
 	return newEpoch || closed, closed, waitMs
 }

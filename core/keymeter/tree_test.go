@@ -303,6 +303,21 @@ func TestIdleSlicesReturn(t *testing.T) {
 	w.expectAdmit(first, "req_3", 1, 0, "grp_1")
 }
 
+// TestIdleKeyReturnsAllSlices checks that a flush of an idle key returns its slices at all levels, so that nobody has to
+// recall them.
+func TestIdleKeyReturnsAllSlices(t *testing.T) {
+	w, first, second := company(t)
+	w.expectAdmit(first, "req_1", 60, 60, "")
+	first.settle("req_1", 2, 5)
+	w.now += 60_000
+	first.now = w.now
+	flush := keymeter.Flush{}
+	first.call(flush.Encode())
+	w.deliver()
+	delete(w.keys, "key_1") // a recall would fail
+	w.expectAdmit(second, "req_2", 95, 95, "")
+}
+
 // TestMidnightAtOneLevel checks that a new period of one level changes nothing at the others, and that a request counts
 // in the periods of its admission.
 func TestMidnightAtOneLevel(t *testing.T) {
