@@ -24,7 +24,7 @@ const (
 	ProviderField    = "provider"
 	PermissionsField = "permissions" // of the key
 	LimitField       = "limit"       // of the key
-	BudgetField      = "budget"      // of the project
+	BudgetField      = "budget"      // of the key, its project or a node above
 )
 
 // Param returns the parameter that the first detail is about, or "".
@@ -58,7 +58,10 @@ func (e *Error) Summary() jsontext.Escaped {
 		return e.Message
 	case len(e.Details) > 0:
 		d, text := e.Details[0], e.Text()
-		if e.Spent() {
+		switch {
+		case e.Spent() && e.Limit.ResetMs == 0:
+			text = "Quota exceeded, will not reset"
+		case e.Spent():
 			text = "Quota exceeded, will reset later"
 		}
 		return jsontext.Escape(text + ": " + d.Field + " " + d.Message)

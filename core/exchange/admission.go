@@ -229,10 +229,10 @@ func (x *exchange) requestLevels(reply *keymeter.AdmitReply) {
 }
 
 // onLevelGrant takes one Ledger's reply to the first request for budget. After the last reply, the request is
-// admitted again. From then on, it is ordered. If a Ledger's budget is spent, the request is over its budget at once.
+// admitted again. From then on, it is ordered. If a Ledger's budget is spent, the request is over its budget.
 func (x *exchange) onLevelGrant() {
 	b := &x.s.admission.budget
-	s := &b.asked[x.event.ID-idLevelGrant]
+	at := x.event.ID - idLevelGrant
 	reply, err := x.grantReply()
 	if x.event.Code != abi.OutcomeOK && b.asksOnlyToLend() && x.dropAsk() {
 		x.cancelWithin(idLevelGrant, idListEnd)
@@ -246,15 +246,16 @@ func (x *exchange) onLevelGrant() {
 	}
 	switch {
 	case reply.Granted:
-		b.grants = append(b.grants, levelGrant(s.Ledger, &reply))
+		b.grants = append(b.grants, levelGrant(b.asked[at].Ledger, &reply))
 	case reply.Spent && reply.Next == "":
-		x.cancelWithin(idLevelGrant, idListEnd)
-		b.ledger = s.Ledger
-		b.notePeriod(&reply)
-		x.outOfBudget()
-		return
+		b.noteSpent(at, &reply)
 	}
-	if !x.pendingWithin(idLevelGrant, idListEnd) {
+	switch {
+	case x.pendingWithin(idLevelGrant, idListEnd):
+	case b.over > 0:
+		b.over, b.asked = 0, nil
+		x.outOfBudget()
+	default:
 		b.ordered, b.asked = true, nil
 		x.admit(x.s.admission.mode)
 	}

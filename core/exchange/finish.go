@@ -91,11 +91,14 @@ func (x *exchange) refuseWith(f fault.Fault, r refusal, body []abi.Part) {
 		add("retry-after-ms", strconv.FormatUint(r.retryMs, 10))
 	}
 	spent := r.limit != nil && r.limit.Spent
-	if r.noRetry || spent || f.Permanent() {
+	if r.noRetry || spent || f.Permanent() && r.retryMs == 0 {
 		add("x-should-retry", "false")
 	}
 	if spent && x.s.codex && x.s.dialect == chat.Responses {
-		add(codexMessage, r.limit.Detail.Field+" "+r.limit.Detail.Message)
+		add(codexMessage, printable(r.limit.Detail.Field+" "+r.limit.Detail.Message))
+	}
+	if r.limit != nil && r.limit.Budget.ID != "" {
+		add(header.Budget, r.limit.BudgetHeader())
 	}
 	if x.s.attempts > 0 || x.s.dispatchMs > 0 && f.Origin() == fault.ByProvider { // the attempts of a flight that the request followed
 		add(header.Attempts, x.attemptsHeader())

@@ -11,8 +11,6 @@ import (
 	"github.com/postern-ai/postern/core/exchange/reply"
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/keymeter"
-	"github.com/postern-ai/postern/core/ledger"
-	"github.com/postern-ai/postern/core/money"
 )
 
 // rateLimited returns the refusal for a key that exceeds its limits. It names the window that takes the longest to
@@ -53,7 +51,7 @@ func (x *exchange) tooConcurrent() refusal {
 
 // ofKey completes the description of a key's limit.
 func (x *exchange) ofKey(l *api.Limit) *api.Limit {
-	l.Of, l.Detail.Field = "key", api.LimitField
+	l.Of, l.Detail.Field = ofKey, api.LimitField
 	l.Detail.Message = "of this key, " + l.Amount + " " + strings.ReplaceAll(strings.TrimPrefix(l.Name, "concurrent_"), "_", " ")
 	if l.ResetMs == 0 {
 		l.Detail.Message += " in progress"
@@ -63,43 +61,6 @@ func (x *exchange) ofKey(l *api.Limit) *api.Limit {
 	return l
 }
 
-// overBudget returns the refusal for a request that the project's budget does not cover. needed is the smallest
-// reservation that would be enough. The project's usage reveals the amounts, so only callers that may see the usage
-// get them.
-func (x *exchange) overBudget(b *budgetRequest, needed money.Pico) refusal {
-	words := [...]string{calendar.Monthly: "month", calendar.Weekly: "week", calendar.Daily: "day"}
-	word := words[b.period.Cycle()]
-	_, end := b.period.Bounds()
-	l := &api.Limit{Name: "budget_per_" + word, Of: "project", Unit: "dollars", ResetMs: end * calendar.DayMs, Spent: true}
-	x.nameBudget(l, b, word)
-	if l.Of == "project" && b.told && x.s.record.May(doc.MaySeeUsage) {
-		l.Amount, l.Used, l.Needed = dollars(b.budgetPico), dollars(b.spentPico), dollars(needed)
-		l.Detail.Message += ": $" + l.Used + " of $" + l.Amount + " spent, $" + l.Needed + " needed"
-	}
-	if l.Of == "project" && !b.spent && (!b.told || b.budgetPico-b.spentPico >= needed) {
-		l.Detail.Message += "; requests in progress have reserved the rest"
-	}
-	x.completeLimit(l)
-	return refusal{limit: l}
-}
-
-// nameBudget says whose budget it is. The amounts of groups and of the deployment are not for callers.
-func (x *exchange) nameBudget(l *api.Limit, b *budgetRequest, word string) {
-	owner := "of this project"
-	if n := x.node(b.ledger); n != nil {
-		l.Of, owner = "group", "of a group that this project belongs to"
-		switch {
-		case n.ID == doc.Root:
-			l.Of, owner = "deployment", "of this gateway"
-		case n.Name != "":
-			owner = "of the group " + n.Name
-		}
-	}
-	l.Detail = fault.Detail{Field: api.BudgetField, Message: owner + " for the " + word + " does not cover this request"}
-}
-
-func dollars(pico money.Pico) string { return string(money.Append(nil, pico, money.Dollar)) }
-
 // completeLimit adds when the limit resets and who can raise it.
 func (x *exchange) completeLimit(l *api.Limit) {
 	l.RaisedBy = x.s.record.Contact
@@ -107,8 +68,12 @@ func (x *exchange) completeLimit(l *api.Limit) {
 		l.RaisedBy = anyOperator
 	}
 	switch m := &l.Detail.Message; {
-	case l.ResetMs == 0:
-	case !l.Spent:
+	case l.ResetMs == 0 && l.Unit == unitWords[doc.Dollars]:
+		*m += "; it does not reset; ask " + l.RaisedBy + " for credits"
+	case l.ResetMs == 0 && l.Budget.ID != "":
+		*m += "; it does not reset; to raise it, ask " + l.RaisedBy
+	case l.ResetMs == 0: // requests in progress
+	case l.Budget.ID == "" && !l.Spent:
 		*m += "; resets in " + strconv.FormatUint(max(1, reply.Seconds(l.ResetMs-x.now)), 10) + " s"
 	default:
 		at := calendar.AppendTimestamp(nil, l.ResetMs)
@@ -118,11 +83,6 @@ func (x *exchange) completeLimit(l *api.Limit) {
 
 // anyOperator names who can raise the limits of a project that has no contact.
 const anyOperator = "the operator of this gateway"
-
-func (b *budgetRequest) notePeriod(reply *ledger.GrantReply) {
-	b.spent, b.told, b.budgetPico, b.spentPico = reply.Spent, reply.Told, reply.BudgetPico, reply.SpentPico
-	b.period = max(b.period, reply.Period) // the next period may have begun
-}
 
 // statusOf returns an error's status for this caller. For an exceeded budget, Codex gets a 429: it retries a 402 five
 // times, but stops after a 429 for an exceeded limit.

@@ -62,3 +62,14 @@ func stripControl(text string) string {
 		return c
 	}, text)
 }
+
+// printable replaces all characters that a header cannot contain, such as letters in a group's name, with question
+// marks.
+func printable(text string) string {
+	return strings.Map(func(c rune) rune {
+		if c < ' ' || c > '~' {
+			return '?'
+		}
+		return c
+	}, text)
+}

@@ -22,7 +22,7 @@ var stages = []struct {
 	{"admission", []string{"admission", "verdicts", "lookup", "kept", "follow", "dispatch", "hit", "replay", "classify"}},
 	{"responses", []string{"mock", "whole", "stream", "governoutput", "withhold", "keeper", "extend", "coverage", "streamend", "misfit", "governschema", "streamout"}},
 	{"attempt", []string{"attemptfault", "attempt", "providertext", "targets", "budget"}},
-	{"finish", []string{"reject", "served", "finish", "keep", "ending", "endrecord", "settle", "failures", "meta", "pricing", "log", "headers", "limited"}},
+	{"finish", []string{"reject", "served", "finish", "keep", "ending", "endrecord", "settle", "failures", "meta", "pricing", "log", "headers", "overbudget", "limited"}},
 	{"beside", []string{"tree", "lease", "flight", "cache", "violations", "guard"}},
 	{"state", []string{"passed", "notes", "facts", "side", "inputs", "actions", "refusal", "endpoint", "state", "parts", "phases"}},
 }

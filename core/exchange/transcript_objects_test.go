@@ -23,11 +23,12 @@ var verdicts = map[string]keymeter.Verdict{
 	"admitted": keymeter.Admitted, "unknown": keymeter.Unknown, "stale": keymeter.Stale, "limited": keymeter.RateLimited, "short": keymeter.Short,
 	"replay": keymeter.Replay, "running": keymeter.Running, "mismatch": keymeter.Mismatch, "unreplayable": keymeter.Unreplayable,
 	"concurrency-limited": keymeter.ConcurrencyLimited, "inactive": keymeter.Inactive, "outcome-unknown": keymeter.OutcomeUnknown,
+	"over-own": keymeter.OverOwn,
 }
 
 // admit VERDICT: the meter's reply. "admitted" reserves the requested amount. With "least", it reserves the minimum.
 // It also takes the words of leaseOf. "short" takes held=, need=, least= and lent=. "stale" takes the fields of a
-// record. "limited" takes retry= and per=second|day|tokens limit=10. "replay" takes the stored response as input.
+// record. "over-own" takes levels=key:NEED, budget= and spent=. "limited" takes retry= and per=second|day|tokens limit=10. "replay" takes the stored response as input.
 func (s *session) doAdmit(a *args) {
 	call := s.find(a, callOf("admit"))
 	command := transcript.Open(call).(*keymeter.Admit)
@@ -69,21 +70,29 @@ func verdict(a *args, all, least int64, leaseID uint64) abi.Event {
 		r.Period, r.Epoch, r.HeldPico, r.NeedPico, r.LeastPico = period, epoch, a.dollars("held"), a.dollars("need"), a.dollars("least")
 		r.LentMs = a.milliseconds("lent")
 		r.Levels = levelsOf(a)
+	case keymeter.OverOwn:
+		r.Levels = levelsOf(a)
+		r.Levels[0].HeldPico, r.Levels[0].UsedPico = a.dollars("budget"), a.dollars("spent")
 	case keymeter.Replay:
 		r.Answer = encodedReplay(a)
 	}
 	return reply(r.Encode())
 }
 
-// levelsOf returns the levels that lack budget, given by levels=LEDGER:NEED,LEDGER:NEED. "project" is the project's.
+// levelsOf returns the levels that lack budget, given by levels=LEDGER:NEED,LEDGER:NEED:CYCLE. "project" is the project's
+// Ledger. Without a cycle, the budget is monthly.
 func levelsOf(a *args) (levels []keymeter.ShortLevel) {
 	for _, level := range a.list("levels") {
 		name, need, _ := strings.Cut(level, ":")
+		need, cycle, _ := strings.Cut(need, ":")
 		pico := a.amount(need)
-		levels = append(levels, keymeter.ShortLevel{Ledger: levelName(name), Period: period, Epoch: epoch, NeedPico: pico, LeastPico: pico})
+		of := calendar.NewPeriod(cycles[cycle], 0, calendar.Day(startMs))
+		levels = append(levels, keymeter.ShortLevel{Ledger: levelName(name), Period: of, Epoch: epoch, NeedPico: pico, LeastPico: pico})
 	}
 	return levels
 }
+
+var cycles = map[string]calendar.Cycle{"": calendar.Monthly, "week": calendar.Weekly, "day": calendar.Daily, "total": calendar.Total}
 
 func levelName(name string) string {
 	if name == "project" {

@@ -15,10 +15,13 @@ type levels struct {
 	ledger  string                // the Ledger to which need belongs; empty: the project's Ledger
 	asked   []keymeter.ShortLevel // the levels asked the first time, in the order of the calls
 	grants  []keymeter.LevelGrant // for the next admit or extend
+	// over is 1 + the index in asked of the level whose budget is spent and resets last; 0: no budget is spent. The
+	// fields of the budgetRequest then describe that level.
+	over uint64
 }
 
 func (l *levels) used() bool {
-	return l.ordered || l.ledger != "" || len(l.asked) > 0 || len(l.grants) > 0
+	return l.ordered || l.over > 0 || l.ledger != "" || len(l.asked) > 0 || len(l.grants) > 0
 }
 
 func (l *levels) fields(f *abi.Fields) {
@@ -29,6 +32,7 @@ func (l *levels) fields(f *abi.Fields) {
 	f.String(&l.ledger)
 	abi.List(f, &l.asked, keymeter.ShortLevelFields)
 	abi.List(f, &l.grants, keymeter.LevelGrantFields)
+	f.Uint(&l.over)
 }
 
 // tree returns the part of an Admit or Extend for the levels.

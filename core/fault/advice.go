@@ -53,9 +53,9 @@ var allAdvice = [count]advice{
 		"Check the token.", NeverWaits,
 	},
 	BudgetExceeded: {
-		"The project's budget does not cover the request. No provider was called.",
-		"The remaining budget is smaller than the cost that the request reserves, or other requests in progress have reserved it.",
-		"Raise the project's budget, or wait until `resetsAt`, when its next period begins; `raisedBy` names who can raise it.", NeverWaits,
+		"A budget of the key, its project, a group or the deployment does not cover the request. No provider was called.",
+		"The remaining budget is smaller than the cost that the request reserves, or other requests in progress have reserved it. Limits of requests and tokens per budget period count as budgets.",
+		"Raise the budget that `budget` names, or wait until `resetsAt`, when its next period begins; `raisedBy` names who can raise it. A prepaid budget has no `resetsAt` and needs credits. If the response has `Retry-After`, other requests hold the rest, and a repeat may succeed.", NeverWaits,
 	},
 	Forbidden: {
 		"The API key is not allowed to use this endpoint, or to use it for this project.",

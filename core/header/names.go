@@ -12,6 +12,7 @@ const (
 // Postern's own response headers.
 const (
 	Attempts      = "x-postern-attempts"
+	Budget        = "x-postern-budget"
 	Cache         = "x-postern-cache"
 	CostCents     = "x-postern-cost-cents"
 	DroppedParams = "x-postern-dropped-params"

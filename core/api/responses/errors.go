@@ -16,6 +16,9 @@ func Error(dst []byte, e *api.Error) []byte {
 	}
 	open := len(dst) + len(`{"error":{`)
 	body := openai.AppendError(dst, e, "usage_limit_reached")
+	if e.Limit.ResetMs == 0 { // a prepaid budget
+		return body
+	}
 	member := `"resets_at":` + strconv.FormatUint(e.Limit.ResetMs/1000, 10) + ","
 	return append(append(body[:open:open], member...), body[open:]...)
 }
