@@ -24,6 +24,8 @@ type edit struct {
 	noBudget   bool // removes the budget
 	hasCycle   bool
 	hasEnforce bool
+	hideNames  bool
+	hasHide    bool
 }
 
 // readEdit decodes the fields that a new group and a PATCH have in common.
@@ -50,6 +52,7 @@ func (e *edit) apply(g *directory.Group) {
 		settings.SetCycle(&g.Cycle, &g.Epoch, e.cycle)
 	}
 	kernel.Set(e.hasEnforce, &g.Soft, e.soft)
+	kernel.Set(e.hasHide, &g.HideNames, e.hideNames)
 }
 
 // recalls reports whether meters have to return what they hold. That is not necessary if the budget only grew. It is if
@@ -67,6 +70,11 @@ func (h *handler) patchGroup(c *kernel.Call) (kernel.Answer, error) {
 	}
 	version, _ := f.Integer("version", 1, 1<<53)
 	e := readEdit(f)
+	if c.Group == doc.Root {
+		e.hideNames, e.hasHide = f.Boolean("hideNames")
+	} else {
+		f.Fixed("hideNames", "can only be set on "+doc.Root)
+	}
 	f.Fixed("parent", "cannot be changed after creation")
 	if err := f.Err(); err != nil {
 		return kernel.Answer{}, err

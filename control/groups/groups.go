@@ -35,8 +35,9 @@ type groupView struct {
 	Budget       json.RawMessage `json:"budget"` // dollars per budget period, exact; null: none
 	BudgetPeriod string          `json:"budgetPeriod"`
 	Enforce      string          `json:"enforce"`
-	CreatedAt    *string         `json:"createdAt"` // null: the root, before its first change
-	Version      uint64          `json:"version"`   // counts changes
+	HideNames    *bool           `json:"hideNames,omitempty"` // only of the root
+	CreatedAt    *string         `json:"createdAt"`           // null: the root, before its first change
+	Version      uint64          `json:"version"`             // counts changes
 	// Spent is set only in the response to GET of a group whose budget stops requests.
 	Spent *spentView `json:"spent,omitempty"`
 }
@@ -62,6 +63,9 @@ func viewGroup(g *directory.Group) groupView {
 	}
 	if g.Budgeted {
 		v.Budget = money.Append(nil, g.BudgetPico, money.Dollar)
+	}
+	if g.ID == doc.Root {
+		v.HideNames = &g.HideNames
 	}
 	if g.Soft {
 		v.Enforce = enforceWords[1]

@@ -86,7 +86,7 @@ func TestCreateGroup(t *testing.T) {
 
 func TestRootBeforeItsFirstChange(t *testing.T) {
 	b := bench(t)
-	want := `{"id":"root","name":"Deployment","parent":null,"budget":null,"budgetPeriod":"month","enforce":"hard","createdAt":null,"version":1}`
+	want := `{"id":"root","name":"Deployment","parent":null,"budget":null,"budgetPeriod":"month","enforce":"hard","hideNames":false,"createdAt":null,"version":1}`
 	if got := b.Must(200, "GET", rootPath, ""); got.Body.String() != want || len(b.Memory.Rows) != 0 {
 		t.Error(got.Body)
 	}

@@ -107,7 +107,20 @@ func (s Store) Place(ctx context.Context, p *directory.Project) (Change, error) 
 			needed.Deliveries = append(needed.Deliveries, s.BudgetsTo(&next)...)
 		}
 	}
+	if path[0].HideNames {
+		hideNames(p)
+	}
 	return needed, nil
+}
+
+// hideNames removes the names of groups from a project's chain, because refusals contain them.
+func hideNames(p *directory.Project) {
+	for i := range p.Chain {
+		p.Chain[i].Name = ""
+	}
+	for i := range p.Restrictions {
+		p.Restrictions[i].Name = ""
+	}
 }
 
 // BudgetsTo returns the deliveries of the group's budget and limits to its Ledgers.

@@ -34,7 +34,7 @@ var (
 	}
 	wholeGroup = doc.Group{
 		ID: "grp_1", Name: "g", Parent: "root", Budgeted: true, BudgetPico: 1, Cycle: calendar.Weekly, Epoch: 2, Soft: true,
-		Limits: doc.PeriodLimits{Requests: 6, Tokens: 7}, Models: []string{"m"}, Archived: true,
+		Limits: doc.PeriodLimits{Requests: 6, Tokens: 7}, Models: []string{"m"}, Archived: true, HideNames: true,
 		Alerts: doc.Alerts{URL: "u", Secret: []byte{1}}, CreatedMs: 3, Revision: 4, Applied: 5,
 	}
 	wholeRecord = doc.NewRecord(&wholeKey, 3, &wholeProject, 4)

@@ -19,6 +19,7 @@ type Group struct {
 	Soft       bool     // the budget and the limits are counted, but do not stop requests
 	Models     []string // models and tiers that the keys below may use; empty: all
 	Archived   bool     // no project may enter it
+	HideNames  bool     // only of the root: refusals do not contain names of groups
 	Alerts     Alerts
 	CreatedMs  uint64
 	Revision   uint64 // counts changes
@@ -74,7 +75,7 @@ func (g *Group) fields(f *abi.Fields) {
 	f.String(&g.ID)
 	f.String(&g.Name)
 	f.String(&g.Parent)
-	f.Flags(&g.Budgeted, &g.Soft, &g.Archived)
+	f.Flags(&g.Budgeted, &g.Soft, &g.Archived, &g.HideNames)
 	f.Int(&g.BudgetPico)
 	g.Limits.fields(f)
 	abi.List(f, &g.Models, (*abi.Fields).String)
