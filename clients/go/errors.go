@@ -171,6 +171,8 @@ type APIError struct {
 	ResetsAt   time.Time   // time at which the exceeded limit or budget resets; zero for other errors
 	Header     http.Header // of the response
 
+	budget *ExceededBudget // for BudgetExceededError
+
 	// The method Error also uses these fields.
 	address string // the URL, if the response is not from the API
 	hint    string // suggests what may be wrong with the base URL or the key

@@ -13,8 +13,22 @@ type BadRequestError struct{ *APIError }
 // AuthenticationError is status 401: the key is missing, unknown, inactive or expired, or its project is archived.
 type AuthenticationError struct{ *APIError }
 
-// BudgetExceededError is status 402: the project's budget cannot cover the request. Nothing was sent to a provider.
-type BudgetExceededError struct{ *APIError }
+// BudgetExceededError is status 402: a budget of the key, its project, a group or the deployment cannot cover the
+// request. Nothing was sent to a provider.
+type BudgetExceededError struct {
+	*APIError
+	Budget *ExceededBudget // of several, the one that resets last; nil if the gateway does not name it
+}
+
+// ExceededBudget is the budget that refused a request.
+type ExceededBudget struct {
+	Level    string    `json:"level"`    // key, project, group or deployment (the whole gateway)
+	ID       string    `json:"id"`       // of the key, the project or the group; root for the deployment
+	Name     string    `json:"name"`     // of the group or the deployment; empty if it is hidden, and for keys and projects
+	Unit     string    `json:"unit"`     // dollars, requests or tokens
+	Period   string    `json:"period"`   // day, week, month or total (prepaid: the budget does not reset)
+	ResetsAt time.Time `json:"resetsAt"` // zero if it does not reset
+}
 
 // PermissionDeniedError is status 403: the key does not allow the method, the project or the model.
 type PermissionDeniedError struct{ *APIError }
@@ -103,7 +117,7 @@ func (e *APIError) special(governed bool, now time.Time) error {
 	case e.StatusCode == http.StatusUnauthorized:
 		return &AuthenticationError{e}
 	case e.StatusCode == http.StatusPaymentRequired:
-		return &BudgetExceededError{e}
+		return &BudgetExceededError{e, e.budget}
 	case e.StatusCode == http.StatusForbidden:
 		return &PermissionDeniedError{e}
 	case e.StatusCode == http.StatusNotFound:
@@ -124,8 +138,8 @@ func (e *APIError) special(governed bool, now time.Time) error {
 	return e
 }
 
-// newAPIError reads {"error", "code", "requestId", "details", "findings", "resetsAt"}. A field of another type counts
-// as absent. If the body is not from the gateway, such as a proxy's page, the second result is false. The error's
+// newAPIError reads {"error", "code", "requestId", "details", "findings", "resetsAt", "budget"}. A field of another
+// type counts as absent. If the body is not from the gateway, such as a proxy's page, the second result is false. The error's
 // message is then "HTTP" and the status.
 func newAPIError(r *Response, body []byte) (*APIError, bool) {
 	e := &APIError{
@@ -142,7 +156,7 @@ func newAPIError(r *Response, body []byte) (*APIError, bool) {
 	}
 	e.Message, e.Code = text, member[string](fault, "code")
 	e.Details, e.Findings = member[[]Detail](fault, "details"), member[[]Finding](fault, "findings")
-	e.ResetsAt = member[time.Time](fault, "resetsAt")
+	e.ResetsAt, e.budget = member[time.Time](fault, "resetsAt"), member[*ExceededBudget](fault, "budget")
 	if id := member[string](fault, "requestId"); id != "" {
 		e.RequestID = id
 	}
@@ -161,7 +175,7 @@ func faultOf(body []byte) map[string]json.RawMessage {
 	}
 	flat := map[string]json.RawMessage{
 		"error": nested["message"], "code": nested["code"], "findings": nested["findings"], "resetsAt": nested["resetsAt"],
-		"requestId": fault["request_id"],
+		"budget": nested["budget"], "requestId": fault["request_id"],
 	}
 	if param := member[string](nested, "param"); param != "" {
 		flat["details"], _ = json.Marshal([]Detail{{Field: param, Message: member[string](nested, "message")}})

@@ -68,6 +68,8 @@ func smokeErrors(t *testing.T, g gateway) {
 	var budget *postern.BudgetExceededError
 	if !errors.As(err, &budget) || budget.Code != "budget_exceeded" || !strings.HasPrefix(budget.RequestID, "req_") {
 		t.Errorf("no budget: %v", err)
+	} else if b := budget.Budget; b == nil || b.Level != "project" || !strings.HasPrefix(b.ID, "proj_") || !b.ResetsAt.Equal(budget.ResetsAt) {
+		t.Errorf("budget: %+v", b)
 	}
 	_, err = g.client(t, "sk_live_unknown").AI.Chat(ctx, count).Text()
 	var unknown *postern.AuthenticationError

@@ -3,6 +3,8 @@ import { APICallError, InvalidResponseDataError, JSONParseError, TypeValidationE
 import {
   APIConnectionError,
   APIError,
+  BudgetExceededError,
+  type ExceededBudget,
   errorOfV1,
   type Finding,
   InvalidResponseError,
@@ -27,6 +29,8 @@ export class PosternCallError extends APICallError {
   readonly findings: Finding[]
   /** When the exceeded limit or budget resets, as an ISO date; null for other errors. */
   readonly resetsAt: string | null
+  /** The budget that refused the call; null for other errors. */
+  readonly budget: ExceededBudget | null
   /** The gateway's requests to providers and their results, such as `1; openai/gpt-5.4=503`. */
   readonly attempts: string | null
   declare readonly cause: Cause
@@ -40,6 +44,7 @@ export class PosternCallError extends APICallError {
     this.requestId = answer ? answer.requestId : (responseHeaders?.['x-request-id'] ?? null)
     this.findings = answer?.findings ?? []
     this.resetsAt = answer?.resetsAt ?? null
+    this.budget = cause instanceof BudgetExceededError ? cause.budget : null
     this.attempts = responseHeaders?.['x-postern-attempts'] ?? null
     hidePrompt(this)
   }

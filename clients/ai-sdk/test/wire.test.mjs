@@ -219,21 +219,13 @@ test('wrong settings of a call are errors, and nothing is sent', async () => {
 })
 
 test('errors have Postern’s code, request ID and findings, and no prompt', async () => {
-  const findings = [
-    {
-      rule: 'secret.github-token',
-      category: 'secret',
-      severity: 'high',
-      action: 'block',
-      path: 'messages[0].content',
-      start: 0,
-      end: 9,
-    },
-  ]
+  const budget = { level: 'group', id: 'grp_1', name: null, unit: 'dollars', period: 'total', resetsAt: null }
+  const rule = { rule: 'secret.github-token', category: 'secret', severity: 'high' }
+  const findings = [{ ...rule, action: 'block', path: 'messages[0].content', start: 0, end: 9 }]
   for (const [answer, expected, Cause] of [
     [
-      refused(402, 'budget_exceeded'),
-      { statusCode: 402, code: 'budget_exceeded', findings: [], isRetryable: false },
+      refused(402, 'budget_exceeded', { budget }),
+      { statusCode: 402, code: 'budget_exceeded', findings: [], isRetryable: false, budget },
       BudgetExceededError,
     ],
     [

@@ -13,7 +13,7 @@ from postern._decode import camel
 from postern.types import ExportLine
 
 FIELDS = (
-    "status code request_id details findings attempts resets_at headers retry_after_ms issues text completion message".split()
+    "status code request_id details findings attempts resets_at budget headers retry_after_ms issues text completion message".split()
 )
 
 

@@ -255,6 +255,11 @@ def test_errors(gateway: Gateway, production: Postern) -> None:
         with pytest.raises(BudgetExceededError) as budget:
             client.ai.complete(messages=messages)
         assert budget.value.code == "budget_exceeded"
+        spent = budget.value.budget
+        assert spent is not None
+        assert (spent.level, spent.name, spent.unit, spent.period) == ("project", None, "dollars", "month")
+        assert spent.id.startswith("proj_")
+        assert spent.resets_at == budget.value.resets_at
         with pytest.raises(BudgetExceededError):
             client.ai.chat(messages=messages)
     with Postern(api_key="sk_live_wrong", base_url=gateway.url) as client, pytest.raises(AuthenticationError):

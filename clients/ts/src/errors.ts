@@ -27,6 +27,21 @@ export interface Finding {
   end: number
 }
 
+/** The budget that refused a request. */
+export interface ExceededBudget {
+  /** Whose budget it is. `deployment`: that of the whole gateway. */
+  level: 'key' | 'project' | 'group' | 'deployment'
+  /** ID of the key, the project or the group; `root` for the deployment. */
+  id: string
+  /** Name of the group or the deployment; null if it is hidden, and for keys and projects. */
+  name: string | null
+  unit: 'dollars' | 'requests' | 'tokens'
+  /** `total`: prepaid. The budget does not reset. */
+  period: 'day' | 'week' | 'month' | 'total'
+  /** When the budget resets, as an ISO date; null if it does not reset. */
+  resetsAt: string | null
+}
+
 /** The base of all errors of this package. No error contains the API key, the headers sent or the prompt. */
 export class PosternError extends Error {
   static {
@@ -189,6 +204,7 @@ export interface APIErrorFields {
   headers: Headers
   retryAfterMs: number | null
   resetsAt: string | null
+  budget: ExceededBudget | null
 }
 
 /**
@@ -252,10 +268,25 @@ export class AuthenticationError extends APIError {
   }
 }
 
-/** 402: the project's budget cannot cover the request. Nothing was sent to a provider. */
+/**
+ * 402: a budget of the key, its project, a group or the deployment cannot cover the request. Nothing was sent to a
+ * provider.
+ */
 export class BudgetExceededError extends APIError {
   static {
     BudgetExceededError.prototype.name = 'BudgetExceededError'
+  }
+
+  /** The budget. Of several, it is the one that resets last. Null if the gateway does not name it. */
+  readonly budget: ExceededBudget | null
+
+  constructor(message: string, fields: APIErrorFields) {
+    super(message, fields)
+    this.budget = fields.budget
+  }
+
+  override toJSON(): Record<string, unknown> {
+    return { ...super.toJSON(), budget: this.budget }
   }
 }
 

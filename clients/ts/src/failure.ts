@@ -7,6 +7,7 @@ import {
   BlockedByPolicyError,
   BudgetExceededError,
   ConflictError,
+  type ExceededBudget,
   type Finding,
   InternalServerError,
   NotFoundError,
@@ -62,8 +63,15 @@ export function errorOf(status: number, headers: Headers, text: string, governed
     headers,
     retryAfterMs: serverPauseMs(headers, Date.now()),
     resetsAt: textOf(body.resetsAt),
+    budget: budgetOf(body.budget),
   }
   return new Class(textOf(body.error) === null ? foreignText(fields, sent) : nativeText(fields, sent), fields)
+}
+
+function budgetOf(value: unknown): ExceededBudget | null {
+  return isObject(value)
+    ? ({ ...value, name: textOf(value.name), resetsAt: textOf(value.resetsAt) } as ExceededBudget)
+    : null
 }
 
 /**
@@ -72,9 +80,9 @@ export function errorOf(status: number, headers: Headers, text: string, governed
  */
 export function flat(body: Record<string, unknown>): Record<string, unknown> {
   if (!isObject(body.error)) return body
-  const { message, code, findings, param, resetsAt } = body.error
+  const { message, code, findings, param, resetsAt, budget } = body.error
   const details = typeof param === 'string' ? [{ field: param, message }] : []
-  return { error: message, code, findings, details, resetsAt, requestId: body.request_id }
+  return { error: message, code, findings, details, resetsAt, budget, requestId: body.request_id }
 }
 
 /** The message of an API error. */

@@ -39,7 +39,7 @@ export type {
   ExportRecord,
   GovernorCoverage,
 } from './compliance.js'
-export type { Finding, Problem } from './errors.js'
+export type { ExceededBudget, Finding, Problem } from './errors.js'
 export {
   APIAbortedError,
   APIConnectionError,

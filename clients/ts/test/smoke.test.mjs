@@ -191,6 +191,9 @@ test('errors have their classes', async () => {
   await assert.rejects(client('poor').ai.complete(ask('Hello')), (error) => {
     assert.ok(error instanceof BudgetExceededError)
     assert.equal(error.code, 'budget_exceeded')
+    const { level, id, name, unit, period, resetsAt } = error.budget
+    assert.deepEqual([level, name, unit, period, resetsAt], ['project', null, 'dollars', 'month', error.resetsAt])
+    assert.match(id, /^proj_/)
     return true
   })
   await assert.rejects(client('development').violations.list(), (error) => {

@@ -5,8 +5,8 @@ sent, or a prompt.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import dataclass, fields, is_dataclass
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 if TYPE_CHECKING:
     from .types import Attempts, Completion, Finding, Issue, Problem
@@ -180,8 +180,30 @@ class AuthenticationError(APIError):
     """401: the key is unknown, inactive or expired."""
 
 
+@dataclass(frozen=True)
+class ExceededBudget:
+    """The budget that refused a request."""
+
+    level: Literal["key", "project", "group", "deployment"]
+    """Whose budget it is. `deployment`: that of the whole gateway."""
+    id: str
+    """ID of the key, the project or the group; `root` for the deployment."""
+    unit: Literal["dollars", "requests", "tokens"]
+    period: Literal["day", "week", "month", "total"]
+    """`total`: prepaid. The budget does not reset."""
+    name: str | None = None
+    """Name of the group or the deployment; None if it is hidden, and for keys and projects."""
+    resets_at: str | None = None
+    """When the budget resets, as an ISO date; None if it does not reset."""
+
+
 class BudgetExceededError(APIError):
-    """402: the project's budget cannot cover the request. Nothing was sent to a provider."""
+    """402: a budget of the key, its project, a group or the deployment cannot cover the request. Nothing was sent to a
+    provider.
+    """
+
+    budget: ExceededBudget | None = None
+    """The budget. Of several, it is the one that resets last. None if the gateway does not name it."""
 
 
 class PermissionDeniedError(APIError):

@@ -19,6 +19,8 @@ from ._errors import (
     APIError,
     APITimeoutError,
     BlockedByPolicyError,
+    BudgetExceededError,
+    ExceededBudget,
     InvalidResponseError,
     PosternError,
     error_class,
@@ -214,7 +216,7 @@ def api_error(prepared: Prepared, settings: Settings, head: Head, body: bytes, k
     else:
         message = _texts.of_other_server(prepared, settings, status, headers)
     is_blocked = status == 422 and code == "blocked_by_policy" and prepared.governor.enabled
-    return (BlockedByPolicyError if is_blocked else error_class(status))(
+    error = (BlockedByPolicyError if is_blocked else error_class(status))(
         message,
         text=text or f"HTTP {status}",
         status=status,
@@ -226,6 +228,9 @@ def api_error(prepared: Prepared, settings: Settings, head: Head, body: bytes, k
         resets_at=_text(members.get("resetsAt")),
         headers=headers,
     )
+    if isinstance(error, BudgetExceededError):
+        error.budget = next(iter(listed(ExceededBudget, [members.get("budget")])), None)
+    return error
 
 
 def _flat(body: dict[str, Any]) -> dict[str, Any]:
@@ -238,7 +243,7 @@ def _flat(body: dict[str, Any]) -> dict[str, Any]:
     error = cast(dict[str, Any], nested)
     text, param = error.get("message"), error.get("param")
     details = [{"field": param, "message": text}] if isinstance(param, str) and param else []
-    kept = {name: error.get(name) for name in ("code", "findings", "resetsAt")}
+    kept = {name: error.get(name) for name in ("code", "findings", "resetsAt", "budget")}
     return {"error": text, "requestId": request_id, "details": details, **kept}
 
 

@@ -191,7 +191,7 @@ class AI:
             query: Additional query parameters.
 
         Raises:
-            BudgetExceededError: The project's budget cannot cover the request.
+            BudgetExceededError: A budget cannot cover the request.
             BlockedByPolicyError: The project's Governor blocked the request or the response.
             OutputValidationError: `schema` rejected the output.
             APIError: Any other error from the gateway.
