@@ -138,7 +138,7 @@ const ADVICE = {
   insufficient_permissions: 'Use a gateway key (sk_) with the permission “Completions”.',
   model_not_allowed: 'Select another model, or add this one to the key’s and the project’s allowed models.',
   model_not_found: 'Select a model from the catalog; see Models and prices.',
-  budget_exceeded: 'Raise the budget in the project’s settings, or wait for the next budget period.',
+  budget_exceeded: 'Raise the budget that the message below names, or wait until it resets.',
   rate_limit_exceeded: 'Wait until the limit resets, or raise the key’s limits.',
   invalid_request: 'Correct the fields listed below.',
   context_length_exceeded: 'Shorten the messages, or select a model with a longer context.',
