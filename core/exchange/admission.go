@@ -279,7 +279,7 @@ func (x *exchange) outOfBudget() {
 	case x.s.admission.budget.unreachable:
 		x.refuse(fault.Unavailable, refusal{retryMs: unavailableRetryMs})
 	default:
-		x.refuse(fault.BudgetExceeded, x.overBudget(&x.s.admission.budget, x.s.admission.least()))
+		x.refuse(overFault(&x.s.admission.budget), x.overBudget(&x.s.admission.budget, x.s.admission.least()))
 	}
 }
 

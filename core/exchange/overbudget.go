@@ -2,10 +2,12 @@ package exchange
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/postern-ai/postern/core/api"
 	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/keymeter"
 	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/core/money"
@@ -33,17 +35,22 @@ var (
 // deployment are not for callers.
 func (x *exchange) overBudget(b *budgetRequest, needed money.Pico) refusal {
 	id, unit := doc.UnitOf(b.ledger)
-	if unit != doc.Dollars {
-		needed = b.need.LeastPico
-	}
 	l := &api.Limit{Unit: unitWords[unit], Spent: true}
 	x.nameBudget(l, b.ledger, id)
 	addPeriod(l, unit, b.period)
-	own := l.Of == ofProject || l.Of == ofKey
-	if own && b.told && x.s.record.May(doc.MaySeeUsage) {
-		addAmounts(l, unit, b.budgetPico, b.spentPico, needed)
-	}
 	r := refusal{limit: l}
+	own := l.Of == ofProject || l.Of == ofKey
+	told := own && b.told && x.s.record.May(doc.MaySeeUsage)
+	if unit != doc.Dollars {
+		addUsedUp(l, b, told)
+		x.completeLimit(l)
+		return r
+	}
+	l.Detail.Message += " does not cover this request"
+	if told {
+		l.Amount, l.Used, l.Needed = dollars(b.budgetPico), dollars(b.spentPico), dollars(needed)
+		l.Detail.Message += ": $" + l.Used + " of $" + l.Amount + " spent, $" + l.Needed + " needed"
+	}
 	if x.mayPass(b, l.Of) {
 		l.Spent, r.retryMs = false, inProgressRetryMs
 	}
@@ -54,21 +61,41 @@ func (x *exchange) overBudget(b *budgetRequest, needed money.Pico) refusal {
 	return r
 }
 
-// addPeriod adds the period of a budget, and the limit's name and message.
+// overFault returns the error for a budget that does not cover the request. Limits of requests and tokens per budget
+// period are rate limits, as those per second and per day are.
+func overFault(b *budgetRequest) fault.Fault {
+	if _, unit := doc.UnitOf(b.ledger); unit != doc.Dollars {
+		return fault.RateLimited
+	}
+	return fault.BudgetExceeded
+}
+
+// addPeriod adds the period of a budget and the limit's name.
 func addPeriod(l *api.Limit, unit doc.Unit, p calendar.Period) {
 	word := periodWords[p.Cycle()]
 	l.Budget.Period, l.Detail.Field, l.Name = word, api.BudgetField, limitNames[unit]+"_"+word
 	if unit != doc.Dollars {
 		l.Detail.Field = api.LimitField
-		l.Detail.Message += " on " + l.Unit
 	}
-	if p.Resets() {
-		_, end := p.Bounds()
-		l.ResetMs = end * calendar.DayMs
-		l.Name = limitNames[unit] + "_per_" + word
+	if !p.Resets() {
+		return
+	}
+	_, end := p.Bounds()
+	l.ResetMs = end * calendar.DayMs
+	l.Name = limitNames[unit] + "_per_" + word
+	if unit == doc.Dollars {
 		l.Detail.Message += " for the " + word
 	}
-	l.Detail.Message += " does not cover this request"
+}
+
+// addUsedUp says that the requests or tokens of a period are used up.
+func addUsedUp(l *api.Limit, b *budgetRequest, told bool) {
+	what := strings.ReplaceAll(l.Name, "_", " ")
+	if told {
+		l.Amount, l.Used = strconv.FormatInt(b.budgetPico, 10), strconv.FormatInt(b.spentPico, 10)
+		what = l.Amount + " " + what
+	}
+	l.Detail.Message += ", " + what + ", is used up"
 }
 
 // mayPass reports whether requests in progress have reserved the missing amount, so that the request may soon succeed.
@@ -96,17 +123,6 @@ func (x *exchange) nameBudget(l *api.Limit, ledger, id string) {
 			l.Detail.Message = "of the group " + l.Budget.Name
 		}
 	}
-}
-
-// addAmounts adds the budget, the spent part and the needed reservation.
-func addAmounts(l *api.Limit, unit doc.Unit, budget, spent, needed int64) {
-	if unit == doc.Dollars {
-		l.Amount, l.Used, l.Needed = dollars(budget), dollars(spent), dollars(needed)
-		l.Detail.Message += ": $" + l.Used + " of $" + l.Amount + " spent, $" + l.Needed + " needed"
-		return
-	}
-	l.Amount, l.Used, l.Needed = strconv.FormatInt(budget, 10), strconv.FormatInt(spent, 10), strconv.FormatInt(needed, 10)
-	l.Detail.Message += ": " + l.Used + " of " + l.Amount + " used, " + l.Needed + " needed"
 }
 
 func dollars(pico money.Pico) string { return string(money.Append(nil, pico, money.Dollar)) }

@@ -69,14 +69,18 @@ func TestRefusalNamesTheBudget(t *testing.T) {
 			`"limit":{"name":"budget_per_month","of":"project","unit":"dollars","amount":0.000000001,`, `"budget","message":"of this project for the month does not cover this request: $0.00000000099 of $0.000000001 spent, $`,
 		}, {
 			lacking{"grp_1#requests", calendar.Monthly, spentReply}, `"budget":{"level":"group","id":"grp_1","unit":"requests","period":"month",` + monthEnd + "}",
-			`"limit":{"name":"requests_per_month","of":"group","unit":"requests"},`, `"limit","message":"of a group that this project belongs to on requests for the month does not cover this request; resets`,
+			`"limit":{"name":"requests_per_month","of":"group","unit":"requests"},`, `"limit","message":"of a group that this project belongs to, requests per month, is used up; resets at 2026-12-01 00:00 UTC;`,
 		}, {
 			lacking{"prj_1#tokens", calendar.Daily, spentReply}, `"budget":{"level":"project","id":"prj_1","unit":"tokens","period":"day",` + dayEnd + "}",
-			`"limit":{"name":"tokens_per_day","of":"project","unit":"tokens","amount":1000,"used":990,"needed":20},`, `"limit","message":"of this project on tokens for the day does not cover this request: 990 of 1000 used, 20 needed; resets`,
+			`"limit":{"name":"tokens_per_day","of":"project","unit":"tokens","amount":1000,"used":990},`, `"limit","message":"of this project, 1000 tokens per day, is used up; resets at 2026-11-22 00:00 UTC;`,
 		},
 	} {
 		h := refuseAt(t, request{}, c.level)
-		equal(t, "status", h.status(), 402)
+		status := uint64(402)
+		if _, unit := doc.UnitOf(c.level.ledger); unit != doc.Dollars {
+			status = 429
+		}
+		equal(t, "status", h.status(), status)
 		contains(t, c.level.ledger, h.responseBody(), c.budget, c.limit, c.say)
 		equal(t, "x-should-retry", h.header("x-should-retry"), "false")
 		equal(t, "retry-after", h.header("retry-after"), "")
@@ -131,18 +135,19 @@ func TestRefusalInEachFormat(t *testing.T) {
 func TestRefusalNamesTheKeysOwnBudget(t *testing.T) {
 	for _, c := range []struct {
 		ledger               string
+		status               uint64
 		used                 int64
 		retry, never, amount string
 		budget               string
 	}{
-		{"key", 990, "", "false", `"amount":0.000000001,"used":0.00000000099,`, `"unit":"dollars","period":"day",`},
-		{"key", 900, "1", "", `"amount":0.000000001,"used":0.0000000009,`, `"unit":"dollars","period":"day",`},
-		{"key#requests", 1000, "", "false", `"name":"requests_per_day","of":"key","unit":"requests","amount":1000,"used":1000,"needed":20}`, `"unit":"requests","period":"day",`},
+		{"key", 402, 990, "", "false", `"amount":0.000000001,"used":0.00000000099,`, `"unit":"dollars","period":"day",`},
+		{"key", 402, 900, "1", "", `"amount":0.000000001,"used":0.0000000009,`, `"unit":"dollars","period":"day",`},
+		{"key#requests", 429, 1000, "", "false", `"name":"requests_per_day","of":"key","unit":"requests","amount":1000,"used":1000}`, `"unit":"requests","period":"day",`},
 	} {
 		period := calendar.NewPeriod(calendar.Daily, 0, calendar.Day(noon))
 		own := keymeter.ShortLevel{Ledger: c.ledger, Period: period, Epoch: 1, HeldPico: 1000, UsedPico: c.used, NeedPico: 20, LeastPico: 20}
 		h := request{path: "/api/ai/complete", body: nativeCompletion, verdicts: []*keymeter.AdmitReply{{Verdict: keymeter.OverOwn, Levels: []keymeter.ShortLevel{own}}}}.run(t)
-		equal(t, "status", h.status(), 402)
+		equal(t, c.ledger, h.status(), c.status)
 		contains(t, "body", h.responseBody(), c.amount, `"budget":{"level":"key","id":"key_1",`+c.budget+dayEnd+"}", "of this key")
 		equal(t, "retry-after", h.header("retry-after"), c.retry)
 		equal(t, "x-should-retry", h.header("x-should-retry"), c.never)

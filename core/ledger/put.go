@@ -3,7 +3,7 @@ package ledger
 import "github.com/postern-ai/postern/core/abi"
 
 // applyPut stores a newer Put. If the budget's cycle changes, applyPut first adds up the usage rows to find the
-// amount already spent in the new cycle's current period. Credits pay only for what comes after them.
+// amount already spent in the new cycle's current period. Credits pay only for later requests.
 func (c *call) applyPut(p *Put) error {
 	if p.Version <= c.b.version {
 		return nil
