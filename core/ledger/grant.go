@@ -5,6 +5,7 @@ import (
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/money"
 )
 
@@ -130,9 +131,19 @@ func (c *call) room(m *meter) int64 {
 	return money.Add(max(0, c.b.pico-c.b.committed), max(0, m.spent-m.granted))
 }
 
-// scarceDivisor defines when a budget is scarce: when less than 1/scarceDivisor of it is uncommitted. Meters then get
-// only what they need, because extra budget of one key would have to be recalled for another.
+// scarceDivisor defines when a budget is scarce: when less than 1/scarceDivisor of it is uncommitted. Meters of a
+// project then get only what they need, because extra budget of one key would have to be recalled for another.
 const scarceDivisor = 8
+
+// scarceRaise returns the amount of a grant from a scarce budget. A group shares its budget among many more keys than a
+// project. If every request of all these keys asked for it, the group's Ledger would be too busy. So its grants still
+// have an extra, which shrinks with the room.
+func (c *call) scarceRaise(g *Grant, room int64) int64 {
+	if !doc.IsNode(c.in.Name) {
+		return g.NeedPico
+	}
+	return max(g.NeedPico, min(room/64, money.Cost(16, g.NeedPico)))
+}
 
 // raise returns the amount by which a meter's slice is raised. ok is false if other slices must be recalled first.
 // The amount is 0 for a Grant of an old epoch. It is also 0 if the room is too small and the Grant does not reflect
@@ -147,8 +158,10 @@ func (c *call) raise(g *Grant, m *meter) (pico int64, ok bool) {
 		return min(room, c.b.pico/64, g.WantPico), true
 	case g.NeedPico > room:
 		return 0, inFlight > 0
-	case inFlight != 0, room < c.b.pico/scarceDivisor:
-		return g.NeedPico, true // no extra: there may be many concurrent requests, or other keys need the rest
+	case inFlight != 0:
+		return g.NeedPico, true // no extra: there may be many concurrent requests
+	case room < c.b.pico/scarceDivisor:
+		return c.scarceRaise(g, room), true
 	}
 	return min(room, max(g.NeedPico, min(c.b.pico/64, max(g.WantPico, money.Cost(16, g.NeedPico))))), true
 }
