@@ -12,8 +12,8 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// spentView is the part of a budget that is spent in its present period. The keys' meters report it about ten seconds
-// after a request.
+// spentView is the part of a budget that is spent in its present period. The keys' meters report it within a
+// minute after a request.
 type spentView struct {
 	Amount   json.RawMessage `json:"amount"` // dollars, exact
 	ResetsAt string          `json:"resetsAt"`

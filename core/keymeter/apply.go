@@ -228,13 +228,12 @@ func (c *call) alarm() {
 	c.forget()
 	c.expire(c.in.NowMs)
 	c.bookLeases()
-	if c.m.flushMs != 0 && c.m.flushMs <= c.in.NowMs {
-		if c.m.hasReport() || len(c.m.record.Chain) == 0 {
-			c.report(c.m.nextBatch(c.in.Name, false))
-		} else {
-			c.m.flushMs = 0
-			c.returnAll()
-		}
+	reports := c.m.flushMs != 0 && c.m.flushMs <= c.in.NowMs
+	if reports {
+		c.report(c.m.nextBatch(c.in.Name, false))
+	}
+	if c.m.returnsDue(reports) {
+		c.returnAll()
 	}
 	c.store()
 	c.out.Deliver = true
@@ -244,7 +243,6 @@ func (c *call) alarm() {
 func (c *call) report(batch []byte) {
 	d := abi.Delivery{Class: abi.ClassLedger, Name: c.m.record.ProjectID, Region: c.m.record.Region, Data: batch}
 	c.put(abi.OutboxKey(c.m.outSeq), d.Encode())
-	c.returnAll()
 }
 
 // forget deletes the rows that are due, and computes when the next one is due.
@@ -273,8 +271,7 @@ func (c *call) forget() {
 
 // flush returns all batches that the Ledger might not have. They also stay in the outbox until they are delivered, in
 // case the caller dies. The Ledger drops repeats.
-func (c *call) flush(f *Flush) FlushReply {
-	var reply FlushReply
+func (c *call) flush(f *Flush) (reply FlushReply) {
 	if c.m == nil {
 		return reply
 	}
@@ -301,6 +298,7 @@ func (c *call) flush(f *Flush) FlushReply {
 	}
 	newEpoch, closed, waitMs := c.returnUnused(f)
 	reply.LentMs = max(reply.LentMs, waitMs)
+	c.flushReturns()
 	if !c.m.hasReport() && !newEpoch {
 		return reply
 	}
@@ -365,10 +363,10 @@ func (m *meter) balance(admittedMs uint64) {
 		l := &m.chain.Levels[i]
 		switch free := l.Slice.Free(); {
 		case free < 0 && l.Unsent:
-			m.reportWithin(debtDelayMs)
+			m.returnWithin(debtDelayMs)
 		case free > 0 && admittedMs <= l.RecalledMs:
 			l.Return()
-			m.reportWithin(debtDelayMs)
+			m.returnWithin(debtDelayMs)
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package keymeter
 
 import (
+	"slices"
+
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/budget"
 	"github.com/postern-ai/postern/core/calendar"
@@ -95,6 +97,7 @@ func (c *call) acceptAt(level int, g *Grant) {
 func (m *meter) reserve(q *budget.Request) AdmitReply {
 	pico, short := m.chain.Reserve(m.lastMs, q)
 	if len(short) == 0 {
+		m.returnSpent(false) // requests are spent when they are admitted
 		return AdmitReply{Verdict: Admitted, ReservedPico: pico}
 	}
 	if l := &m.chain.Levels[short[0].Level]; l.Own > 0 {
@@ -140,14 +143,14 @@ func (m *meter) asksToLend(a *Admit) AdmitReply {
 // returned is the report of a level's slice to its Ledger. It is stored in the outbox too.
 func (c *call) returned(l *budget.Level) []byte {
 	m := c.m
-	m.returnSeq++
+	m.returns.seq++
 	l.Unsent = false
 	r := ledger.Return{
-		Key: c.in.Name, Seq: m.returnSeq, Period: l.Slice.Period, Epoch: l.Epoch, HeldPico: l.Slice.Granted, SpentPico: l.Slice.Spent,
+		Key: c.in.Name, Seq: m.returns.seq, Period: l.Slice.Period, Epoch: l.Epoch, HeldPico: l.Slice.Granted, SpentPico: l.Slice.Spent,
 	}
 	data := r.Encode()
 	d := abi.Delivery{Class: abi.ClassLedger, Name: l.Ledger, Data: data}
-	c.put(abi.OutboxKey(firstReturn+m.returnSeq), d.Encode())
+	c.put(abi.OutboxKey(firstReturn+m.returns.seq), d.Encode())
 	return data
 }
 
@@ -172,8 +175,52 @@ func (c *call) release(a *Admit) AdmitReply {
 // firstReturn separates the numbers of reports to Ledgers above the project from those of batches in the outbox.
 const firstReturn = 1 << 40
 
+// returns are the meter's reports to the Ledgers above the project.
+type returns struct {
+	seq    uint64 // number of the last ledger.Return
+	lastMs uint64 // when all Ledgers got the present state
+	dueMs  uint64 // when they get it again; 0: they know it
+}
+
+// returnEveryMs is the interval of these reports while the key is busy. It is longer than that of the project, because
+// the Ledger of a group has many more keys. A Ledger that does not know of spending yet still counts the key's slice.
+const returnEveryMs = 60_000
+
+// returnWithin schedules a report to the Ledgers above the project, unless an earlier one is scheduled.
+func (m *meter) returnWithin(ms uint64) { m.returns.dueMs = minNonZero(m.returns.dueMs, m.lastMs+ms) }
+
+// unsent reports whether a Ledger above the project does not know all spending or the present slice.
+func (m *meter) unsent() bool {
+	unsent := func(l budget.Level) bool { return l.Unsent && l.Own == 0 }
+	return slices.ContainsFunc(m.chain.Above(), unsent) || slices.ContainsFunc(m.chain.Former, unsent)
+}
+
+// returnSpent schedules a report of the spending, if there is any to report. A Ledger that does not know of a lower cost
+// refuses requests, so that is reported as early as to the project.
+func (m *meter) returnSpent(lower bool) {
+	next := m.returns.lastMs + returnEveryMs
+	switch {
+	case !m.unsent():
+	case lower:
+		m.returnWithin(usageDelayMs)
+	default:
+		m.returnWithin(max(usageDelayMs, next-min(next, m.lastMs)))
+	}
+}
+
+// returnsDue decides whether a report to the Ledgers above the project is due. A report that will be due before the
+// meter's next report to its project is due now, which saves an alarm.
+func (m *meter) returnsDue(reports bool) bool {
+	by := m.lastMs
+	if reports {
+		by += usageDelayMs
+	}
+	return m.returns.dueMs != 0 && m.returns.dueMs <= by
+}
+
 // returnAll reports all levels above the project whose Ledgers do not know their state.
 func (c *call) returnAll() {
+	c.m.returns.lastMs, c.m.returns.dueMs = c.m.lastMs, 0
 	for i := range c.m.chain.ProjectAt() {
 		if l := &c.m.chain.Levels[i]; l.Unsent {
 			c.returned(l)
@@ -183,6 +230,15 @@ func (c *call) returnAll() {
 		if l := &c.m.chain.Former[i]; l.Unsent && l.Own == 0 {
 			c.returnedFormer(l)
 		}
+	}
+}
+
+// flushReturns reports to the Ledgers above the project when the usage is flushed.
+func (c *call) flushReturns() {
+	if c.m.unsent() {
+		c.returnAll()
+		c.store()
+		c.out.AlarmMs = minNonZero(c.out.AlarmMs, c.in.NowMs+abi.RedeliverMs)
 	}
 }
 
@@ -226,6 +282,6 @@ func (m *meter) setPath(now uint64) {
 		own = append(own, budget.Own{Name: doc.LedgerName(OwnLevel, o.Unit), Limit: o.Limit})
 	}
 	if m.chain.SetPath(now, names, own) && len(m.chain.Former) > 0 {
-		m.flushMs = minNonZero(m.flushMs, now+debtDelayMs)
+		m.returns.dueMs = minNonZero(m.returns.dueMs, now+debtDelayMs)
 	}
 }

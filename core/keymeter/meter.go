@@ -54,12 +54,12 @@ type meter struct {
 	recent         recentRequests // not reported yet; only the newest maxRecent
 	violations     violations
 	leases         []lease
-	restUntilMs    uint64 // the meter does not lend before this time; 0: it may lend
-	flushMs        uint64 // when usage, recent and violations are to be reported; 0: nothing to report
-	outSeq         uint64 // number of the last batch
-	returnSeq      uint64 // number of the last ledger.Return
-	nextForgetMs   uint64 // when the next row is to be deleted; 0: none
-	size           int    // of the row that was read
+	restUntilMs    uint64  // the meter does not lend before this time; 0: it may lend
+	flushMs        uint64  // when usage, recent and violations are to be reported; 0: nothing to report
+	outSeq         uint64  // number of the last batch
+	returns        returns // to the Ledgers above the project
+	nextForgetMs   uint64  // when the next row is to be deleted; 0: none
+	size           int     // of the row that was read
 }
 
 // recentRequests stay encoded, because they are only read when a batch is made.
@@ -375,7 +375,7 @@ func (m *meter) reportWithin(ms uint64) { m.flushMs = minNonZero(m.flushMs, m.la
 // alarmMs returns the time of the next scheduled work: a report, an expiry or a deletion. It returns 0 if there is
 // none.
 func (m *meter) alarmMs() uint64 {
-	next := m.flushMs
+	next := minNonZero(m.flushMs, m.returns.dueMs)
 	for i := range m.reservations {
 		next = minNonZero(next, m.reservations[i].expiresMs)
 	}

@@ -27,6 +27,7 @@ func (m *meter) isPresent(p *placement) bool {
 // book adds to the reserved and the spent amounts of a placement.
 func (m *meter) book(p *placement, reserved, spent budget.Amounts) {
 	m.chain.Book(p.period, p.others, reserved, spent)
+	m.returnSpent(min(spent.Pico, spent.Requests, spent.Tokens) < 0)
 }
 
 // othersFields lists the places other than the project's. They are the last fields of their message or row. If there
@@ -78,7 +79,9 @@ func holdFields(f *abi.Fields, h *budget.Hold) {
 func (m *meter) treeFields(f *abi.Fields) {
 	c := &m.chain
 	f.Uint(&c.Slots)
-	f.Uint(&m.returnSeq)
+	f.Uint(&m.returns.seq)
+	f.Uint(&m.returns.lastMs)
+	f.Uint(&m.returns.dueMs)
 	above, own := c.Above(), c.Levels[c.ProjectAt()+1:]
 	abi.List(f, &above, levelFields)
 	if abi.List(f, &own, levelFields); f.Reading() {

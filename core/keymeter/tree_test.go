@@ -309,6 +309,7 @@ func TestIdleKeyReturnsAllSlices(t *testing.T) {
 	w, first, second := company(t)
 	w.expectAdmit(first, "req_1", 60, 60, "")
 	first.settle("req_1", 2, 5)
+	w.pass(10_000) // the Ledgers know the spending
 	w.now += 60_000
 	first.now = w.now
 	flush := keymeter.Flush{}

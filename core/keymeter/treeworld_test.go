@@ -240,7 +240,7 @@ func TestForest(t *testing.T) {
 			f.settleOne(0)
 		}
 		for range 3 {
-			f.pass(10_000)
+			f.pass(60_000)
 		}
 		for name := range f.budgets {
 			a := account{name, f.periods[name].At(calendar.Day(f.now))}
