@@ -55,6 +55,7 @@ type Local struct {
 	faultMu  sync.Mutex
 	stats    *host.Stats
 	timers   atomic.Int64 // started by exchanges since the reset
+	rings    atomic.Int64 // alarms that rang since the counters were reset
 	host     *host.Host
 }
 
@@ -236,6 +237,7 @@ func (l *Local) command(w http.ResponseWriter, r *http.Request, command string, 
 		if r.Method == http.MethodPost {
 			l.stats = &host.Stats{}
 			l.host.Stats, l.objects.Stats = l.stats, l.stats
+			l.rings.Store(0)
 		}
 		return json.NewEncoder(w).Encode(l.statistics())
 	case "log":
@@ -258,7 +260,9 @@ func (l *Local) moveClock(ctx context.Context, to uint64) error {
 			break
 		}
 		l.now.Store(max(l.now.Load(), at))
-		_, _ = l.objects.Ring(ctx) // a failed delivery is retried by the next alarm
+		if rang, _ := l.objects.Ring(ctx); rang { // a failed delivery is retried by the next alarm
+			l.rings.Add(1)
+		}
 		l.objects.Wait()
 	}
 	l.now.Store(to)
@@ -273,7 +277,7 @@ func (l *Local) statistics() map[string]any {
 	}
 	return map[string]any{
 		"objectCalls": calls, "kvReads": s.KVReads.Load(), "kvWrites": s.KVWrites.Load(), "rowsRead": s.RowsRead.Load(),
-		"rowsWritten": s.RowsWritten.Load(), "alarmsSet": s.AlarmsSet.Load(), "fetches": s.Fetches.Load(), "steps": s.Steps.Load(),
+		"rowsWritten": s.RowsWritten.Load(), "alarmsSet": s.AlarmsSet.Load(), "alarmsRung": l.rings.Load(), "fetches": s.Fetches.Load(), "steps": s.Steps.Load(),
 		"timers": l.timers.Load(), "followers": l.host.Followers(),
 	}
 }
