@@ -21,10 +21,19 @@ const QUIET_MS = 8000
 const POLL_MS = 1000
 const SETTLE_TIMEOUT_MS = 60_000
 
-const operations = ['objectCalls', 'alarmsRung', 'rowsRead', 'rowsWritten', 'alarmsSet', 'kvReads', 'kvWrites']
+const operations = [
+  'objectCalls',
+  'topCalls',
+  'alarmsRung',
+  'rowsRead',
+  'rowsWritten',
+  'alarmsSet',
+  'kvReads',
+  'kvWrites',
+]
 
 /** Dollars per million requests, excluding CPU time, duration and the amounts that a plan includes. */
-function dollars(prices, n) {
+export function dollars(prices, n) {
   return (
     prices.workerRequests +
     (n.objectCalls + n.alarmsRung) * prices.objectRequests +
@@ -41,7 +50,7 @@ function busy(before, now) {
 }
 
 /** Sends requests to one deployment, each counted as part of a case. */
-class Sender {
+export class Sender {
   sent = 0
 
   constructor(urls) {
@@ -198,7 +207,7 @@ async function prime(to, project, { primed = 0 }) {
 // still be renewing the lease when the case starts. prepare returns their cost up to the start of the case.
 const WARM_UP = 3
 
-async function prepare(to, project, { name, warm }) {
+export async function prepare(to, project, { name, warm }) {
   if (warm === undefined) return {}
   for (let i = 0; i < WARM_UP; i++) await to.send(project, 'warm up', { as: name, number: '', socket: warm })
   await sleep(SECOND_MS)
@@ -206,7 +215,7 @@ async function prepare(to, project, { name, warm }) {
 }
 
 /** The mean counts of the responses that a case measures. */
-function mean({ name, wanted }, counts, before) {
+export function mean({ name, wanted }, counts, before) {
   const own = Object.entries(counts).filter(([tag]) => tag.startsWith(`${name}/`))
   const asRequest = own.filter(([tag]) => tag !== `${name}/`)
   const chosen = asRequest.filter(([, row]) => row[wanted])
@@ -225,7 +234,7 @@ function mean({ name, wanted }, counts, before) {
   }
 }
 
-function checked(one, responses) {
+export function checked(one, responses) {
   const wanted = responses.filter((response) => response === one.wanted).length
   const least = { flood: 0.5, flight: 0.9 }[one.name] ?? 0.97
   const seen = JSON.stringify(
@@ -236,7 +245,7 @@ function checked(one, responses) {
     return `of ${responses.length} requests, ${wanted} were "${one.wanted}": ${seen}`
 }
 
-function unrest({ name }, tags) {
+export function unrest({ name }, tags) {
   const own = tags.filter((tag) => tag.startsWith(`${name}/`))
   if (own.length > 0) return `its objects were still at work a minute later, for ${own}`
 }

@@ -23,6 +23,28 @@ function operations(hops) {
   ])
 }
 
+const levels = (section) => `
+## Cost of budgets of groups
+
+A request reserves its cost at every budget of its path. The table shows what each further Ledger costs, counted in workerd on
+${section.date}: the first one is the project's, and the others are those of the deployment, a department and a team.
+
+${table(
+  section,
+  [
+    ['Request', 'request'],
+    ['Ledgers', 'Ledgers'],
+    ['Durable Object calls', 'object calls'],
+    ['Rows written', 'rows written'],
+    ['$ per million', '$'],
+    ['Added calls', 'added calls'],
+    ['Added rows', 'added rows'],
+    ['Added $', 'added $'],
+  ],
+  ([, ledgers]) => ledgers !== '',
+)}
+`
+
 function geography(far) {
   return table(far, [
     ['Durable Object delay', 'object call'],
@@ -65,7 +87,7 @@ that happens in Durable Objects until the request's usage is reported, including
 request but not CPU time. The usage that a Cloudflare plan includes is not deducted.
 
 ${operations(sections.hops)}
-
+${sections.levels ? levels(sections.levels) : ''}
 ## Time to first token
 
 The table shows how much longer Postern takes than a proxy Worker that only forwards requests. The first two columns are the

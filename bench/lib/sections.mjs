@@ -3,6 +3,7 @@ import { geography } from './geography.mjs'
 import { governed } from './governed.mjs'
 import { governor } from './governor.mjs'
 import { hops } from './hops.mjs'
+import { KEYS, levels } from './levels.mjs'
 import { peers, work } from './peers.mjs'
 import { startup } from './startup.mjs'
 import { memory, steps } from './steps.mjs'
@@ -33,6 +34,7 @@ export const sections = {
     startup,
   ),
   hops: { title: 'Platform operations per request, and dollars per million at list prices', run: counted },
+  levels: { title: 'Budgets of groups: platform operations per request, by the number of Ledgers', run: byLevel },
   geography: { title: 'Time to first token added, with objects and KV far away (medians)', run: far },
   peers: { title: 'Other gateways', run: others, optional: true },
 }
@@ -45,7 +47,7 @@ function judged({ targets, calls, rows, kv, dollars }) {
     ['rows written', rows, targets.rows],
     ['KV', kv, targets.kv],
     ['$', dollars, targets.dollars],
-  ]
+  ].filter(([, , most]) => most !== undefined)
   // Compare the figures as they are printed.
   const short = limits.filter(([, value, most]) => Number(value.toFixed(3)) > most).map(([name]) => name)
   return [
@@ -54,6 +56,11 @@ function judged({ targets, calls, rows, kv, dollars }) {
   ]
 }
 
+const number = (n) => `${+n.toFixed(3)}`
+const KINDS = 'Rows written per request by class and kind of row:'
+const writtenKinds = ({ title, written }) =>
+  `${title}: ${written.map(([kind, n]) => `${kind} ${number(n)}`).join(', ')}`
+
 async function counted(parts, url, seed) {
   const cases = (await hops(parts, url, seed)).map((one) => ({
     ...one,
@@ -61,7 +68,6 @@ async function counted(parts, url, seed) {
     rows: one.rowsWritten + one.alarmsSet,
     kv: one.kvReads + one.kvWrites,
   }))
-  const number = (n) => `${+n.toFixed(3)}`
   const row = (one) => {
     if (one.requests === 0) return [one.title, '', '', '', '', '', '', '', 'not seen']
     const figures = [one.calls, one.rows, one.rowsRead, one.kvReads, one.kvWrites].map(number)
@@ -69,13 +75,70 @@ async function counted(parts, url, seed) {
   }
   const head = ['request', 'object calls', 'rows written', 'rows read', 'KV reads', 'KV writes', '$', 'target', '']
   const failures = cases.filter(({ failure }) => failure).map(({ title, failure }) => `${title}: ${failure}`)
-  const kinds = ({ title, written }) => `${title}: ${written.map(([kind, n]) => `${kind} ${number(n)}`).join(', ')}`
   const notes = [
     'Object calls include alarms that ring, and rows written include alarms that are set.',
-    'Rows written per request by class and kind of row:',
-    ...cases.filter(({ targets, requests }) => targets !== undefined && requests > 0).map(kinds),
+    KINDS,
+    ...cases.filter(({ targets, requests }) => targets !== undefined && requests > 0).map(writtenKinds),
   ]
   return { head, rows: cases.map(row), notes, failures }
+}
+
+const FURTHER_CALLS = 0.1 // of a lending plan or a warm key with four Ledgers, more than with one
+const END_CALLS = 0.05
+const ROOT_MS = 50 // or twice the time of other objects, because a busy machine delays all of them
+
+/** The rows of one kind of request: its cost, and what each further Ledger adds. */
+function levelRows(cases) {
+  return cases.map((one, i) => {
+    const before = cases[i - 1] ?? one
+    const more = { targets: i > 0 ? one.targets : undefined }
+    for (const what of ['calls', 'rows', 'dollars']) more[what] = one[what] - before[what]
+    const figures = [one.calls, one.rows].map(number)
+    const added = i > 0 ? [more.calls, more.rows, more.dollars].map((n) => n.toFixed(3)) : ['', '', '']
+    return [one.title, `${one.n}`, ...figures, one.dollars.toFixed(2), ...added, ...judged(more)]
+  })
+}
+
+async function byLevel(...run) {
+  const { kinds, end, root, failure } = await levels(...run)
+  const cases = [...kinds.flat(), end]
+  const failures = cases.filter((one) => one.failure).map(({ name, failure }) => `${name}: ${failure}`)
+  if (failure) failures.push(failure)
+  const [, warm, lent] = kinds
+  const single = (title, value, most, unit = '') => {
+    const short = value <= most ? '' : 'short'
+    return [title, '', `${value.toFixed(3)}${unit}`, '', '', '', '', '', `≤ ${most}${unit}`, short]
+  }
+  const further = (of) => of.at(-1).calls - of[0].calls
+  return {
+    head: [
+      'request',
+      'Ledgers',
+      'object calls',
+      'rows written',
+      '$',
+      'added calls',
+      'added rows',
+      'added $',
+      'target (added)',
+      '',
+    ],
+    rows: [
+      ...kinds.flatMap(levelRows),
+      single('four Ledgers instead of one, default plan: added calls', further(warm), FURTHER_CALLS),
+      single('four Ledgers instead of one, plan with leases: added calls', further(lent), FURTHER_CALLS),
+      single('calls of the Ledger whose budget is nearly spent, default plan', end.topCalls, END_CALLS),
+      single(
+        `p99 of ${root.calls} calls of the root's Ledger, ${KEYS} keys`,
+        root.p99,
+        Math.max(ROOT_MS, 2 * root.othersP99),
+        ' ms',
+      ),
+      ['p99 of the other object calls meanwhile', '', `${root.othersP99.toFixed(3)} ms`, '', '', '', '', '', '', ''],
+    ],
+    notes: [KINDS, ...kinds.flat().map((one) => writtenKinds({ ...one, title: `${one.title}, ${one.n} Ledgers` }))],
+    failures,
+  }
 }
 
 const MOST_MS = 3

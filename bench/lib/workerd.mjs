@@ -50,6 +50,7 @@ export function worker(name, parts, { texts = {}, bindings = [], classes = [], d
       className,
       uniqueKey: className,
       enableSql: true,
+      preventEviction: true, // an evicted object would forget for which case it works
     }))
     described.durableObjectStorage = { localDisk: disk }
   }

@@ -5,9 +5,12 @@ package main
 import (
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"log"
 	"os"
+	"time"
 
+	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/governor"
 	"github.com/postern-ai/postern/core/keymeter"
@@ -30,6 +33,7 @@ type tenant struct {
 	keys       int
 	governor   bool
 	cache      doc.CacheScope
+	above      []string // the Ledgers above the project's, from the top down
 }
 
 // tenants are the projects. The default plan admits ten requests per second per key, so measuring its throughput
@@ -48,6 +52,22 @@ var tenants = []tenant{
 	{name: "flight", plan: lending, keys: 1},
 	{name: "flood", plan: exact, keys: 1},
 }
+
+// trees returns the projects of bench/lib/levels.mjs. Their names end in the number of Ledgers.
+func trees() (list []tenant) {
+	for n, above := range [...][]string{nil, {doc.Root}, {doc.Root, "grp_department"}, {doc.Root, "grp_department", "grp_team"}} {
+		for _, kind := range []tenant{{name: "cold", plan: exact, keys: 20}, {name: "warm", plan: exact, keys: 1}, {name: "lent", plan: lending, keys: 1}} {
+			kind.name, kind.above = fmt.Sprintf("chain-%s%d", kind.name, n+1), above
+			list = append(list, kind)
+		}
+	}
+	return append(list,
+		tenant{name: "chain-end2", plan: exact, keys: 1, above: []string{nearlySpent}},
+		tenant{name: "chain-crowd", plan: exact, keys: 1000, above: []string{doc.Root}})
+}
+
+// nearlySpent is a group with a tenth of its budget left.
+const nearlySpent = "grp_end"
 
 type command struct {
 	Class   string `json:"class"` // the binding's name
@@ -74,6 +94,9 @@ func (t *tenant) seed(number int) seeded {
 		ID: "proj_" + t.name, Name: t.name, Plan: t.plan, BudgetPico: int64(1000 * money.Dollar), CacheTTLSeconds: 3600,
 		Cache: t.cache, Policy: doc.Policy{Version: 1},
 	}
+	for _, id := range t.above {
+		project.Chain = append(project.Chain, doc.Node{ID: id})
+	}
 	if t.governor {
 		settings := governor.NewSettings()
 		settings.Enabled = true
@@ -86,10 +109,25 @@ func (t *tenant) seed(number int) seeded {
 		Objects:   []command{{"LEDGER", project.ID, hex.EncodeToString(put.Encode())}},
 		KV:        []row{{doc.PolicyKey(project.ID, project.Policy.Version), hex.EncodeToString(policy)}},
 	}
+	for _, id := range t.above {
+		s.addGroup(id)
+	}
 	for i := range t.keys {
 		s.addKey(&project, [keys.RandomBytes]byte{byte(number), byte(i), byte(i >> 8), 1})
 	}
 	return s
+}
+
+// addGroup gives a Ledger its budget.
+func (s *seeded) addGroup(id string) {
+	const budget = int64(10_000 * money.Dollar)
+	period := calendar.NewPeriod(calendar.Monthly, 0, calendar.Day(uint64(time.Now().UnixMilli())))
+	put := ledger.Put{Version: 1, BudgetPico: budget, Period: period}
+	s.Objects = append(s.Objects, command{"LEDGER", id, hex.EncodeToString(put.Encode())})
+	if id == nearlySpent {
+		most := ledger.Grant{Key: "other", Period: period, Epoch: 1, NeedPico: budget / 10 * 9, LeastPico: budget / 10 * 9}
+		s.Objects = append(s.Objects, command{"LEDGER", id, hex.EncodeToString(most.Encode())})
+	}
 }
 
 func (s *seeded) addKey(project *doc.Project, random [keys.RandomBytes]byte) {
@@ -106,8 +144,9 @@ func (s *seeded) addKey(project *doc.Project, random [keys.RandomBytes]byte) {
 
 func main() {
 	out := map[string]seeded{}
-	for i := range tenants {
-		out[tenants[i].name] = tenants[i].seed(i + 1)
+	all := append(tenants, trees()...)
+	for i := range all {
+		out[all[i].name] = all[i].seed(i + 1)
 	}
 	if err := json.NewEncoder(os.Stdout).Encode(out); err != nil {
 		log.Fatal(err)

@@ -3,10 +3,13 @@
 // A request's header x-bench has three parts, as in "hot/17,50,120": the name under which to count the request
 // ("case/number"), the delay of each object call in milliseconds, and the delay of each KV read in milliseconds. Work
 // that an object does without a request (alarms, deliveries) is counted as "case/". GET /bench/counts returns the
-// counts by these names. They include the number of responses with each status and cache state.
+// counts by these names. They include the number of responses with each status and cache state. GET /bench/crowd returns
+// the milliseconds of each object call in the case "crowd".
 import gateway, * as classes from './index.js'
 
 const counts = new Map()
+const crowdTimes = { root: [], others: [] }
+const TOPS = ['root', 'grp_end'] // the Ledgers at the tops of trees of budgets
 
 function count(tag, name, n = 1) {
   if (tag === '') return
@@ -29,10 +32,15 @@ function namespace(inner, tag, objectMs) {
     get(id, options) {
       const stub = inner.get(id, options)
       return {
-        call(command) {
+        async call(command) {
           const by = tag()
           count(by, 'objectCalls')
-          return delayed(objectMs, () => stub.call(command, by))
+          const top = TOPS.includes(id.name)
+          if (top) count(by, 'topCalls')
+          const start = performance.now()
+          const reply = await delayed(objectMs, () => stub.call(command, by))
+          if (by.startsWith('crowd/')) crowdTimes[top ? 'root' : 'others'].push(performance.now() - start)
+          return reply
         },
       }
     },
@@ -144,6 +152,7 @@ export const Directory = measured('Directory')
 
 export default {
   async fetch(request, env, ctx) {
+    if (request.url.endsWith('/bench/crowd')) return Response.json(crowdTimes)
     if (request.url.endsWith('/bench/counts')) return Response.json(Object.fromEntries(counts))
     const [tag = '', objectMs = 0, kvMs = 0] = (request.headers.get('x-bench') ?? '').split(',')
     const response = await gateway.fetch(
