@@ -52,11 +52,13 @@ func newLocalOnPostgres(t *testing.T, upstream *Upstream, makeStore func(store.C
 	return local
 }
 
-// TestPostgres runs the scenarios that need a single process. TestReplicas runs the others.
-func TestPostgres(t *testing.T) {
-	runSome(t, func(t *testing.T, upstream *Upstream) *Runner {
-		server := pgtest.Shared(t)
-		local := newLocalOnPostgres(t, upstream, postgresStores(t, server, server.Database(t), true))
-		return &Runner{URL: local.URL, ControlURL: local.ControlURL, Client: newClient(), Upstream: upstream, Native: true}
-	}, needsOneProcess)
+// newOnPostgres starts a native host on an empty database.
+func newOnPostgres(t *testing.T, upstream *Upstream) *Runner {
+	t.Helper()
+	server := pgtest.Shared(t)
+	local := newLocalOnPostgres(t, upstream, postgresStores(t, server, server.Database(t), true))
+	return &Runner{URL: local.URL, ControlURL: local.ControlURL, Client: newClient(), Upstream: upstream, Native: true}
 }
+
+// TestPostgres runs the scenarios that need a single process. TestReplicas runs the others.
+func TestPostgres(t *testing.T) { runSome(t, newOnPostgres, needsOneProcess) }
