@@ -23,12 +23,17 @@ function operations(hops) {
   ])
 }
 
-const levels = (section) => `
+// While workerd evicted idle objects, the later work for a key's first request was not counted.
+const LATER = `This table was counted later than the one above. It includes the reports that an object sends after ten idle seconds,
+which the one above lacks.
+`
+
+const levels = (section, hops) => `
 ## Cost of budgets of groups
 
 A request reserves its cost at every budget of its path. The table shows what each further Ledger costs, counted in workerd on
 ${section.date}: the first one is the project's, and the others are those of the deployment, a department and a team.
-
+${section.date === hops.date ? '' : LATER}
 ${table(
   section,
   [
@@ -87,7 +92,7 @@ that happens in Durable Objects until the request's usage is reported, including
 request but not CPU time. The usage that a Cloudflare plan includes is not deducted.
 
 ${operations(sections.hops)}
-${sections.levels ? levels(sections.levels) : ''}
+${sections.levels ? levels(sections.levels, sections.hops) : ''}
 ## Time to first token
 
 The table shows how much longer Postern takes than a proxy Worker that only forwards requests. The first two columns are the
