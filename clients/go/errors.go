@@ -170,12 +170,23 @@ type APIError struct {
 	Attempts   *Attempts   // requests to providers; nil if none were sent
 	ResetsAt   time.Time   // time at which the exceeded limit or budget resets; zero for other errors
 	Header     http.Header // of the response
-
-	budget *ExceededBudget // for BudgetExceededError
+	// Budget is the budget, or the limit per budget period, that refused the request. Of several, this is the one that
+	// resets last. Nil for other errors.
+	Budget *ExceededBudget
 
 	// The method Error also uses these fields.
 	address string // the URL, if the response is not from the API
 	hint    string // suggests what may be wrong with the base URL or the key
+}
+
+// ExceededBudget is the budget that refused a request.
+type ExceededBudget struct {
+	Level    string    `json:"level"`    // key, project, group or deployment (the whole gateway)
+	ID       string    `json:"id"`       // of the key, the project or the group; root for the deployment
+	Name     string    `json:"name"`     // of the group or the deployment; empty if it is hidden, and for keys and projects
+	Unit     string    `json:"unit"`     // dollars, requests or tokens
+	Period   string    `json:"period"`   // day, week, month or total (prepaid: the budget does not reset)
+	ResetsAt time.Time `json:"resetsAt"` // zero if it does not reset
 }
 
 // Detail is one problem of a request.

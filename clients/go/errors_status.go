@@ -15,20 +15,7 @@ type AuthenticationError struct{ *APIError }
 
 // BudgetExceededError is status 402: a budget of the key, its project, a group or the deployment cannot cover the
 // request. Nothing was sent to a provider.
-type BudgetExceededError struct {
-	*APIError
-	Budget *ExceededBudget // of several, the one that resets last; nil if the gateway does not name it
-}
-
-// ExceededBudget is the budget that refused a request.
-type ExceededBudget struct {
-	Level    string    `json:"level"`    // key, project, group or deployment (the whole gateway)
-	ID       string    `json:"id"`       // of the key, the project or the group; root for the deployment
-	Name     string    `json:"name"`     // of the group or the deployment; empty if it is hidden, and for keys and projects
-	Unit     string    `json:"unit"`     // dollars, requests or tokens
-	Period   string    `json:"period"`   // day, week, month or total (prepaid: the budget does not reset)
-	ResetsAt time.Time `json:"resetsAt"` // zero if it does not reset
-}
+type BudgetExceededError struct{ *APIError }
 
 // PermissionDeniedError is status 403: the key does not allow the method, the project or the model.
 type PermissionDeniedError struct{ *APIError }
@@ -117,7 +104,7 @@ func (e *APIError) special(governed bool, now time.Time) error {
 	case e.StatusCode == http.StatusUnauthorized:
 		return &AuthenticationError{e}
 	case e.StatusCode == http.StatusPaymentRequired:
-		return &BudgetExceededError{e, e.budget}
+		return &BudgetExceededError{e}
 	case e.StatusCode == http.StatusForbidden:
 		return &PermissionDeniedError{e}
 	case e.StatusCode == http.StatusNotFound:
@@ -156,7 +143,7 @@ func newAPIError(r *Response, body []byte) (*APIError, bool) {
 	}
 	e.Message, e.Code = text, member[string](fault, "code")
 	e.Details, e.Findings = member[[]Detail](fault, "details"), member[[]Finding](fault, "findings")
-	e.ResetsAt, e.budget = member[time.Time](fault, "resetsAt"), member[*ExceededBudget](fault, "budget")
+	e.ResetsAt, e.Budget = member[time.Time](fault, "resetsAt"), member[*ExceededBudget](fault, "budget")
 	if id := member[string](fault, "requestId"); id != "" {
 		e.RequestID = id
 	}

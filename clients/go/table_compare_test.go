@@ -111,7 +111,6 @@ func wireError(err error) any {
 		output  *OutputValidationError
 		invalid *InvalidResponseError
 		limited *RateLimitError
-		budget  *BudgetExceededError
 		webhook *WebhookVerificationError
 	)
 	switch {
@@ -134,9 +133,6 @@ func wireError(err error) any {
 	}
 	if errors.As(err, &limited) && limited.RetryAfter != nil {
 		members["retryAfterMs"] = float64(*limited.RetryAfter) / 1e6
-	}
-	if errors.As(err, &budget) {
-		members["budget"] = wire(budget.Budget)
 	}
 	members["status"] = members["statusCode"]
 	return members

@@ -3,7 +3,6 @@ import { APICallError, InvalidResponseDataError, JSONParseError, TypeValidationE
 import {
   APIConnectionError,
   APIError,
-  BudgetExceededError,
   type ExceededBudget,
   errorOfV1,
   type Finding,
@@ -44,7 +43,7 @@ export class PosternCallError extends APICallError {
     this.requestId = answer ? answer.requestId : (responseHeaders?.['x-request-id'] ?? null)
     this.findings = answer?.findings ?? []
     this.resetsAt = answer?.resetsAt ?? null
-    this.budget = cause instanceof BudgetExceededError ? cause.budget : null
+    this.budget = answer?.budget ?? null
     this.attempts = responseHeaders?.['x-postern-attempts'] ?? null
     hidePrompt(this)
   }

@@ -232,6 +232,11 @@ export class APIError extends PosternError {
   readonly attempts: Attempts | null
   /** When the exceeded limit or budget resets, as an ISO date; null for other errors. */
   readonly resetsAt: string | null
+  /**
+   * The budget, or the limit per budget period, that refused the request. Of several, it is the one that resets last.
+   * Null for other errors.
+   */
+  readonly budget: ExceededBudget | null
   /** The response's headers. */
   readonly headers: Headers
 
@@ -245,12 +250,13 @@ export class APIError extends PosternError {
     this.findings = fields.findings
     this.attempts = fields.attempts
     this.resetsAt = fields.resetsAt
+    this.budget = fields.budget
     this.headers = fields.headers
   }
 
   override toJSON(): Record<string, unknown> {
-    const { status, code, requestId, details, findings, attempts, resetsAt } = this
-    return { ...super.toJSON(), status, code, requestId, details, findings, attempts, resetsAt }
+    const { status, code, requestId, details, findings, attempts, resetsAt, budget } = this
+    return { ...super.toJSON(), status, code, requestId, details, findings, attempts, resetsAt, budget }
   }
 }
 
@@ -275,18 +281,6 @@ export class AuthenticationError extends APIError {
 export class BudgetExceededError extends APIError {
   static {
     BudgetExceededError.prototype.name = 'BudgetExceededError'
-  }
-
-  /** The budget. Of several, it is the one that resets last. Null if the gateway does not name it. */
-  readonly budget: ExceededBudget | null
-
-  constructor(message: string, fields: APIErrorFields) {
-    super(message, fields)
-    this.budget = fields.budget
-  }
-
-  override toJSON(): Record<string, unknown> {
-    return { ...super.toJSON(), budget: this.budget }
   }
 }
 

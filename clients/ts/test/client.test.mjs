@@ -248,6 +248,7 @@ test('errors form a hierarchy, have names, and are plain JSON', async () => {
     findings: [],
     attempts: null,
     resetsAt: null,
+    budget: null,
     retryAfterMs: 5,
   })
   assert.match(inspect(error), /RateLimitError: Rate limit exceeded/)

@@ -123,6 +123,23 @@ class StreamError(PosternError):
         self.text = text
 
 
+@dataclass(frozen=True)
+class ExceededBudget:
+    """The budget that refused a request."""
+
+    level: Literal["key", "project", "group", "deployment"]
+    """Whose budget it is. `deployment`: that of the whole gateway."""
+    id: str
+    """ID of the key, the project or the group; `root` for the deployment."""
+    unit: Literal["dollars", "requests", "tokens"]
+    period: Literal["day", "week", "month", "total"]
+    """`total`: prepaid. The budget does not reset."""
+    name: str | None = None
+    """Name of the group or the deployment; None if it is hidden, and for keys and projects."""
+    resets_at: str | None = None
+    """When the budget resets, as an ISO date; None if it does not reset."""
+
+
 class APIError(PosternError):
     """The gateway responded with an error. Each common status has a subclass. `code` is more specific than the
     status.
@@ -143,6 +160,10 @@ class APIError(PosternError):
     """The gateway's requests to providers, if it sent any."""
     resets_at: str | None
     """When the exceeded limit or budget resets, as an ISO date; None for other errors."""
+    budget: ExceededBudget | None
+    """The budget, or the limit per budget period, that refused the request. Of several, it is the one that resets last.
+    None for other errors.
+    """
     headers: Mapping[str, str]
     """The response's headers, with lowercase names."""
 
@@ -158,6 +179,7 @@ class APIError(PosternError):
         findings: Sequence[Finding] = (),
         attempts: Attempts | None = None,
         resets_at: str | None = None,
+        budget: ExceededBudget | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(message)
@@ -169,6 +191,7 @@ class APIError(PosternError):
         self.findings = findings
         self.attempts = attempts
         self.resets_at = resets_at
+        self.budget = budget
         self.headers = headers or {}
 
 
@@ -180,30 +203,10 @@ class AuthenticationError(APIError):
     """401: the key is unknown, inactive or expired."""
 
 
-@dataclass(frozen=True)
-class ExceededBudget:
-    """The budget that refused a request."""
-
-    level: Literal["key", "project", "group", "deployment"]
-    """Whose budget it is. `deployment`: that of the whole gateway."""
-    id: str
-    """ID of the key, the project or the group; `root` for the deployment."""
-    unit: Literal["dollars", "requests", "tokens"]
-    period: Literal["day", "week", "month", "total"]
-    """`total`: prepaid. The budget does not reset."""
-    name: str | None = None
-    """Name of the group or the deployment; None if it is hidden, and for keys and projects."""
-    resets_at: str | None = None
-    """When the budget resets, as an ISO date; None if it does not reset."""
-
-
 class BudgetExceededError(APIError):
     """402: a budget of the key, its project, a group or the deployment cannot cover the request. Nothing was sent to a
     provider.
     """
-
-    budget: ExceededBudget | None = None
-    """The budget. Of several, it is the one that resets last. None if the gateway does not name it."""
 
 
 class PermissionDeniedError(APIError):

@@ -19,7 +19,6 @@ from ._errors import (
     APIError,
     APITimeoutError,
     BlockedByPolicyError,
-    BudgetExceededError,
     ExceededBudget,
     InvalidResponseError,
     PosternError,
@@ -216,7 +215,7 @@ def api_error(prepared: Prepared, settings: Settings, head: Head, body: bytes, k
     else:
         message = _texts.of_other_server(prepared, settings, status, headers)
     is_blocked = status == 422 and code == "blocked_by_policy" and prepared.governor.enabled
-    error = (BlockedByPolicyError if is_blocked else error_class(status))(
+    return (BlockedByPolicyError if is_blocked else error_class(status))(
         message,
         text=text or f"HTTP {status}",
         status=status,
@@ -226,11 +225,9 @@ def api_error(prepared: Prepared, settings: Settings, head: Head, body: bytes, k
         findings=findings,
         attempts=parse_attempts(headers.get("x-postern-attempts")),
         resets_at=_text(members.get("resetsAt")),
+        budget=next(iter(listed(ExceededBudget, [members.get("budget")])), None),
         headers=headers,
     )
-    if isinstance(error, BudgetExceededError):
-        error.budget = next(iter(listed(ExceededBudget, [members.get("budget")])), None)
-    return error
 
 
 def _flat(body: dict[str, Any]) -> dict[str, Any]:
