@@ -54,7 +54,7 @@ var allAdvice = [count]advice{
 	},
 	BudgetExceeded: {
 		"A budget of the key, its project, a group or the deployment does not cover the request. No provider was called.",
-		"The remaining budget is smaller than the cost that the request reserves, or other requests in progress have reserved it. Limits of requests and tokens per budget period count as budgets.",
+		"The remaining budget is smaller than the cost that the request reserves, or other requests in progress have reserved it.",
 		"Raise the budget that `budget` names, or wait until `resetsAt`, when its next period begins; `raisedBy` names who can raise it. A prepaid budget has no `resetsAt` and needs credits. If the response has `Retry-After`, other requests hold the rest, and a repeat may succeed.", NeverWaits,
 	},
 	Forbidden: {
@@ -164,8 +164,8 @@ var allAdvice = [count]advice{
 	},
 	RateLimited: {
 		"A rate limit of the API key, or the limit on requests in progress, is used up.",
-		"The key has made as many requests, or used as many tokens, as its limits allow in this second, minute or day. Or too many wrong keys or admin tokens came from one address.",
-		"Wait as long as `Retry-After` says, or raise the limit that `limit` names. If a daily limit is used up, there is no `Retry-After`: the limit resets at `resetsAt`, and `raisedBy` names who can raise it.", SometimesWaits,
+		"The key has made as many requests, or used as many tokens, as its limits allow in this second, minute or day. Or the requests or tokens per budget period of the key, its project, a group or the deployment are used up. Or too many wrong keys or admin tokens came from one address.",
+		"Wait as long as `Retry-After` says, or raise the limit that `limit` names. If a limit per day or budget period is used up, there is no `Retry-After`: the limit resets at `resetsAt`, and `raisedBy` names who can raise it.", SometimesWaits,
 	},
 	ClientClosed: {
 		"The client disconnected before the response was complete.",

@@ -100,7 +100,7 @@ func limits() []Doc {
 		{"retry-after", Response, "seconds, 1 to 60", "errors that are known to end within 60 seconds", "The time to wait before repeating the request."},
 		{"retry-after-ms", Response, "milliseconds", "with `retry-after`, except from the admin API", "The same time, exactly."},
 		{"x-should-retry", Response, "`false`", "errors that a repeated request would get again", "Clients should not repeat the request. The SDKs of OpenAI and Anthropic and Postern's own libraries follow this header."},
-		{Budget, Response, "`LEVEL; id=\"ID\"; unit=UNIT; period=PERIOD; resets=@SECONDS`", "402 `budget_exceeded`, and the 429 that Codex gets in its place", "The budget that refused the request, as a structured field (RFC 9651), with the values of `budget` in the body: the level is `key`, `project`, `group` or `deployment`. `resets` is in Unix seconds. A budget for `total` has none."},
+		{Budget, Response, "`LEVEL; id=\"ID\"; unit=UNIT; period=PERIOD; resets=@SECONDS`", "402 `budget_exceeded`, the 429 that Codex gets in its place, and 429 if a limit per budget period is used up", "The budget that refused the request, as a structured field (RFC 9651), with the values of `budget` in the body: the level is `key`, `project`, `group` or `deployment`. `resets` is in Unix seconds. A budget for `total` has none."},
 		{"x-codex-promo-message", Response, "a sentence", "a used-up daily limit or budget, on `/v1/responses`, if the caller is Codex", "Which limit is used up, and who can raise it. Codex shows this sentence instead of the body's message."},
 	}
 }
