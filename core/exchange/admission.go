@@ -269,8 +269,8 @@ func (x *exchange) outOfBudget() {
 	switch {
 	case x.s.rejected != fault.None && x.s.rejected != fault.Blocked:
 		x.respondRejection() // as in refuseAdmission
-	case x.s.hit.found && x.s.admission.mode != keymeter.ModeHit:
-		x.admit(keymeter.ModeHit)
+	case x.s.hit.found && (x.s.admission.mode != keymeter.ModeHit || overFault(&x.s.admission.budget) == fault.BudgetExceeded):
+		x.admit(keymeter.ModeHit) // a hit costs nothing, but counts as a request
 	case x.pending(idKV):
 		x.enter(phaseOverBudget)
 	case x.s.flight.role == follows:
