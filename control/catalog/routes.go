@@ -37,6 +37,7 @@ func (h *handler) listRoutes(c *kernel.Call) (kernel.Answer, error) {
 	}
 	observed := readHealth(c.Request)
 	v := h.policyView(&p.Policy, observed)
+	v.Above = p.Restrictions
 	tiers := []tierView{}
 	for i := range h.Catalog.Tiers {
 		tiers = append(tiers, viewTier(v, h.Catalog.Tiers[i].Name, observed))

@@ -102,7 +102,7 @@ func (x *exchange) errorBody(f fault.Fault, r refusal) []byte {
 // targets returns the targets of the requested name. Each states whether the key and its project allow it.
 func (x *exchange) targets() []policy.Target {
 	if x.targetsMemo == nil {
-		v := policy.View{Config: x.config, Key: x.s.record.Models, Development: x.testMode()}
+		v := policy.View{Config: x.config, Key: x.s.record.Models, Above: x.s.record.Restrictions, Development: x.testMode()}
 		x.targetsMemo = v.SelectedTargets(&x.s.selection, x.s.request.model)
 		for i := range x.targetsMemo {
 			t := &x.targetsMemo[i]
@@ -202,7 +202,9 @@ func (x *exchange) isNative(m *config.Model) bool {
 
 // view returns the part of the catalog that the key may use under a project's policy.
 func (x *exchange) view(p *doc.Policy) *policy.View {
-	return &policy.View{Config: x.config, Key: x.s.record.Models, KeyID: x.s.record.KeyID, Project: p, Development: x.testMode()}
+	return &policy.View{
+		Config: x.config, Key: x.s.record.Models, KeyID: x.s.record.KeyID, Above: x.s.record.Restrictions, Project: p, Development: x.testMode(),
+	}
 }
 
 // lastModel returns the model of the last target called, or "".

@@ -37,6 +37,11 @@ func (x *exchange) flightName() string {
 	for _, model := range x.s.record.Models {
 		w.String(model)
 	}
+	for i := range x.s.record.Restrictions {
+		for _, model := range x.s.record.Restrictions[i].Models {
+			w.String(model)
+		}
+	}
 	sum := sha256.Sum256(w.Buf)
 	return name + "/" + keys.Hex(sum[:8])
 }

@@ -45,6 +45,11 @@ func recordOf(a *args, version uint64) []byte {
 		id, name, _ := strings.Cut(group, ":")
 		r.Chain = append(r.Chain, doc.Node{ID: id, Name: name, Cycle: calendar.Weekly})
 	}
+	for _, above := range a.list("above") { // ID:name:model+model
+		id, rest, _ := strings.Cut(above, ":")
+		name, models, _ := strings.Cut(rest, ":")
+		r.Restrictions = append(r.Restrictions, doc.Restriction{ID: id, Name: name, Models: strings.Split(models, "+")})
+	}
 	for _, name := range a.list("may") {
 		r.Permissions |= permissions[name]
 	}

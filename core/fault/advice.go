@@ -64,8 +64,8 @@ var allAdvice = [count]advice{
 	},
 	ModelForbidden: {
 		"The API key is not allowed to use this model.",
-		"The key's or the project's list of models does not include the model, or the project's model registry does not permit it. `details` says which of these applies.",
-		"Use one of the models that `details` suggests. Or add this one to `models` of the key and of its project, or approve it in the model registry.", NeverWaits,
+		"The list of models of the key, the project or a group above it does not include the model, or the project's model registry does not permit it. `details` says which of these applies.",
+		"Use one of the models that `details` suggests. Or add this one to `models` of the key, the project and its groups, or approve it in the model registry.", NeverWaits,
 	},
 	ViewerForbidden: {
 		"A viewer tried to make a change.",

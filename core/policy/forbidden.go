@@ -9,6 +9,9 @@ import (
 // use instead.
 func ForbiddenBecause(targets []Target, tier *config.Tier) (message string, advised bool) {
 	for i := range targets {
+		if r := targets[i].ForbiddenBy; r != nil {
+			return "is not allowed for " + nodeOf(r), false
+		}
 		if targets[i].Registration.Ruling != Refuses {
 			return "is not allowed for this key", false
 		}
@@ -38,4 +41,15 @@ func refusedState(s doc.RegistryState) string {
 		return "is restricted to other keys"
 	}
 	return "is " + StateWord(s)
+}
+
+// nodeOf describes the deployment or the group that a list of models belongs to.
+func nodeOf(r *doc.Restriction) string {
+	switch {
+	case r.ID == doc.Root:
+		return "this gateway"
+	case r.Name == "":
+		return "the key's group"
+	}
+	return "the group " + r.Name
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/postern-ai/postern/core/config"
+	"github.com/postern-ai/postern/core/doc"
 )
 
 // allowList is an allow-list whose names are resolved only once, when they are first needed. Entries are model names,
@@ -50,4 +51,14 @@ func (v *View) keyAllows(m *config.Model, as string) bool {
 
 func (v *View) projectAllows(m *config.Model, as string) bool {
 	return v.Project == nil || v.project.of(v.Config, v.Project.Models).allows(m, as)
+}
+
+// forbidding returns the first list above the project that does not allow a model, or nil.
+func (v *View) forbidding(m *config.Model, as string) *doc.Restriction {
+	for i := range min(len(v.Above), len(v.above)) {
+		if r := &v.Above[i]; !v.above[i].of(v.Config, r.Models).allows(m, as) {
+			return r
+		}
+	}
+	return nil
 }

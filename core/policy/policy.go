@@ -10,9 +10,11 @@ import (
 // View is the part of the catalog that a key may use, or that a project may use if there is no key. It is not safe
 // for concurrent use. Its fields must not change after the first call, because the allow-lists are resolved once.
 type View struct {
-	Config  *config.Config
-	Key     []string    // the key's allow-list; empty: every model
-	KeyID   string      // for the registry's restricted models; empty: any of the project's keys
+	Config *config.Config
+	Key    []string // the key's allow-list; empty: every model
+	KeyID  string   // for the registry's restricted models; empty: any of the project's keys
+	// Above are the lists of the deployment and the groups above the project.
+	Above   []doc.Restriction
 	Project *doc.Policy // nil: the project has no policy
 	// Development is set for development keys. The mock serves their requests, so every target is ready and no
 	// provider key is used.
@@ -22,15 +24,18 @@ type View struct {
 	Ready func(*config.Provider) bool
 
 	key, project allowList
+	above        [doc.MaxDepth + 1]allowList
 }
 
 // Target is one model that a name refers to.
 type Target struct {
 	config.Target
-	Allowed      bool   // by the allow-lists of the key and the project and by the project's registry
+	Allowed      bool   // by the allow-lists of the key, the project and the groups above, and by the project's registry
 	Ready        bool   // there are credentials for the target's provider
 	MasterKeyID  string // the master key that encrypts the project's own provider key; empty: it has none
 	Registration Registration
+	// ForbiddenBy is the first list above the project that refuses a target which the key and the project allow.
+	ForbiddenBy *doc.Restriction
 }
 
 // Usable reports whether a request may be sent to the target.
@@ -58,7 +63,10 @@ func (v *View) SelectedTargets(s *Selection, name string) []Target {
 	targets := make([]Target, len(chosen))
 	for i, c := range chosen {
 		t := Target{Target: c, MasterKeyID: s.masterKeyID(i), Registration: s.registration(i)}
-		t.Allowed = !s.denied(i) && v.keyAllows(c.Model, name) && t.Registration.Ruling != Refuses
+		if t.Allowed = !s.denied(i) && v.keyAllows(c.Model, name) && t.Registration.Ruling != Refuses; t.Allowed {
+			t.ForbiddenBy = v.forbidding(c.Model, name)
+			t.Allowed = t.ForbiddenBy == nil
+		}
 		t.Ready = v.ready(c.Model.Provider, t.MasterKeyID)
 		if v.Development {
 			t.Ready, t.MasterKeyID = true, ""
@@ -102,7 +110,7 @@ func (v *View) Names(yield func(name string, m *config.Model) bool) {
 
 // modelUsable is like Usable for a model's own name, but it does not look up the model.
 func (v *View) modelUsable(m *config.Model) bool {
-	return v.keyAllows(m, m.Name) && v.projectAllows(m, m.Name) &&
+	return v.keyAllows(m, m.Name) && v.projectAllows(m, m.Name) && v.forbidding(m, m.Name) == nil &&
 		Registered(v.Config, v.Project, v.KeyID, m).Ruling != Refuses && (v.Development || v.ready(m.Provider, masterKeyOf(v.Project, m)))
 }
 

@@ -204,6 +204,10 @@ func TestNames(t *testing.T) {
 		{"only ready models", View{}, "fast best a-large a-small a-embed"},
 		{"a key's list", View{Key: []string{"a-small", "best"}}, "fast best a-small"},
 		{"a project's list", View{Project: &doc.Policy{Models: []string{"a-big", "a-embed"}}}, "best a-large a-embed"},
+		{"the lists of two groups", View{Above: []doc.Restriction{{Models: []string{"a-big", "a-small"}}, {Models: []string{"a-large", "fast"}}}}, "fast best a-large"},
+		{"lists at every level", View{
+			Key: []string{"a-small", "best"}, Project: &doc.Policy{Models: []string{"a-small", "a-embed"}}, Above: []doc.Restriction{{Models: []string{"a-small", "best"}}},
+		}, "fast a-small"},
 		{"a provider key of the project", View{Project: withProviderKey("gamma", "m2")}, "fast best far a-large a-small g-one g-two a-embed"},
 		{"a missing master key", View{Project: withProviderKey("alpha", "m1")}, ""},
 		{"a project's route", View{Project: routeOf("best", config.Ordered, "b-large")}, "fast a-large a-small a-embed"},
