@@ -224,7 +224,7 @@ func directorySeed() []byte {
 		Writes:     []directory.Write{{Key: "p/prj_1", Value: []byte("v")}, {Key: "k/prj_1/key_1", Value: []byte("w")}},
 		Deliveries: []abi.Delivery{{Class: abi.ClassKV, Name: "key/00", Data: []byte("r")}, {Class: abi.ClassKeyMeter, Name: "00"}},
 	}
-	commit.Republish = "prj_1"
+	commit.Republish = []string{"prj_1"}
 	removal := directory.Commit{Writes: []directory.Write{{Key: "p/prj_1", Version: 1}}}
 	return commands(
 		commit.Encode(), commit.Encode(), (&directory.List{Prefix: "k/prj_1/", Limit: 10}).Encode(), (&directory.List{Prefix: "p/", After: "p/prj_0", Limit: 1}).Encode(),

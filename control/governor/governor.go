@@ -79,7 +79,7 @@ func (h *handler) replaceGovernor(c *kernel.Call, version uint64, rules *governo
 		}
 		entry, err := h.auditGovernor(c, &before, &view)
 		made := settings.ProjectChange(h.Plane, &before, &after, entry)
-		made.Republish = c.Project // an earlier attempt with the same settings may have missed some keys
+		made.Republish = []string{c.Project} // an earlier attempt with the same settings may have missed some keys
 		return made, err
 	})
 	return view, err

@@ -91,62 +91,95 @@ func count(n int, noun string) string {
 	return strconv.Itoa(n) + " " + noun
 }
 
-// bringDown brings a change of a group to the projects below it, in order, and notes in the group's document that all
-// of them have it. If recalls is set, their meters also return what they hold of the group's budget. If repeats is set,
-// an earlier change may have missed some keys or not have waited for their leases, so all keys get their settings again.
-func bringDown(ctx context.Context, cp *kernel.Plane, g *directory.Group, recalls, repeats bool) error {
-	ids, err := projectsBelow(ctx, cp.Store, g.ID)
-	if err != nil {
-		return err
-	}
-	for _, id := range ids {
-		if err := place(ctx, cp.Store, id, repeats); err != nil {
-			return err
-		}
-	}
-	for _, id := range ids {
-		if !recalls {
-			break
-		}
-		if err := cp.Store.Recall(ctx, id, g.ID); err != nil {
-			return err
-		}
-	}
-	return finish(ctx, cp.Store, g)
+// descent is a change that is brought down to the projects below a group.
+type descent struct {
+	group *directory.Group
+	// lowered names the Ledgers whose budgets meters may hold too much of.
+	lowered []string
+	// repeats is set if an earlier change may have missed some keys or not have waited for their leases. All keys then get
+	// their settings again.
+	repeats bool
 }
 
-// place commits a project's chain if it has changed. Otherwise, it repeats the deliveries to the keys if some are left.
-func place(ctx context.Context, s kernel.Store, projectID string, repeats bool) error {
-	return s.Change(ctx, func() (made kernel.Change, err error) {
-		before, err := s.Project(ctx, projectID)
+// bringDown brings a change of a group to the projects below it and notes in the group's document that all
+// of them have it. pending reports whether the Directory has yet to deliver it to some of the keys.
+func bringDown(ctx context.Context, cp *kernel.Plane, d *descent) (pending bool, err error) {
+	ids, err := projectsBelow(ctx, cp.Store, d.group.ID)
+	if err != nil {
+		return false, err
+	}
+	var changed []string
+	for part := range slices.Chunk(ids, projectsPerCommit) {
+		placed, err := place(ctx, cp.Store, part, d.repeats)
+		if err != nil {
+			return false, err
+		}
+		changed = append(changed, placed...)
+	}
+	if pending, err = cp.Store.Update(ctx, changed); err != nil {
+		return false, err
+	}
+	if err := cp.Store.Recall(ctx, &kernel.Recall{Projects: ids, Ledgers: d.lowered}); err != nil {
+		return false, err
+	}
+	return pending, finish(ctx, cp.Store, d.group, pending)
+}
+
+// projectsPerCommit is the number of projects that one commit changes. With the groups on their paths, of which each
+// project has at most three, a commit stays below directory.MaxWrites.
+const projectsPerCommit = 250
+
+// place commits what projects have from the groups above them. It skips projects in which nothing changes and whose
+// keys have all of it, unless repeats is set. It returns the IDs of the others.
+func place(ctx context.Context, s kernel.Store, ids []string, repeats bool) (placed []string, err error) {
+	err = s.Change(ctx, func() (made kernel.Change, err error) {
+		before, err := s.Projects(ctx, ids)
 		if err != nil {
 			return made, err
 		}
-		after := kernel.NextProject(before)
-		if made, err = s.Place(ctx, &after); err != nil {
+		after := make([]directory.Project, len(ids))
+		for i, id := range ids {
+			after[i] = kernel.NextProject(before[id])
+		}
+		if made, err = s.PlaceAll(ctx, after); err != nil {
 			return made, err
 		}
-		if !repeats && slices.Equal(before.Chain, after.Chain) && reflect.DeepEqual(before.Restrictions, after.Restrictions) {
-			if done, err := s.Republished(ctx, projectID); err != nil || done {
-				return kernel.Change{}, err
+		left, err := s.Unpublished(ctx, ids)
+		if err != nil {
+			return made, err
+		}
+		placed = nil
+		for i, id := range ids {
+			if repeats || slices.Contains(left, id) || !samePlace(before[id], &after[i]) {
+				placed = append(placed, id)
+				made.Writes = append(made.Writes, kernel.WriteProject(&after[i]))
 			}
 		}
-		made.Writes = append(made.Writes, kernel.WriteProject(&after))
-		made.Republish = projectID
+		if made.Republish, made.Later = placed, true; len(placed) == 0 {
+			return kernel.Change{}, nil
+		}
 		return made, nil
 	})
+	return placed, err
+}
+
+func samePlace(before directory.Project, after *directory.Project) bool {
+	return slices.Equal(before.Chain, after.Chain) && reflect.DeepEqual(before.Restrictions, after.Restrictions) && before.GroupArchived == after.GroupArchived
 }
 
 // finish notes that all projects below a group have its revision, unless it has changed again. A budget that stops
 // nothing is delivered only now, because the projects' meters have asked for the earlier one until now.
-func finish(ctx context.Context, s kernel.Store, done *directory.Group) error {
+func finish(ctx context.Context, s kernel.Store, done *directory.Group, pending bool) error {
 	return s.Change(ctx, func() (made kernel.Change, err error) {
 		g, err := s.Group(ctx, done.ID)
-		if err != nil || g.Revision != done.Revision || g.Applied == done.Revision {
+		if err != nil || g.Revision != done.Revision || g.Delivered == done.Revision || pending && g.Applied == done.Revision {
 			return made, err
 		}
 		after := kernel.NextGroup(g)
 		after.Applied = done.Revision
+		if !pending {
+			after.Delivered = done.Revision
+		}
 		made.Writes = []directory.Write{kernel.WriteGroup(&after)}
 		if !after.Stops() {
 			made.Deliveries = append(made.Deliveries, s.BudgetsTo(&after)...)
@@ -162,9 +195,34 @@ func Continue(ctx context.Context, cp *kernel.Plane) error {
 	all, err := cp.Store.Groups(ctx)
 	failures := []error{err}
 	for i := range all {
-		if g := &all[i]; g.Applied < g.Revision {
-			failures = append(failures, bringDown(ctx, cp, g, g.Stops(), false))
+		g := &all[i]
+		if g.Applied < g.Revision {
+			_, err := bringDown(ctx, cp, &descent{group: g, lowered: ledgersOf(g)})
+			failures = append(failures, err)
+		} else if done, err := isDelivered(ctx, cp.Store, g); err != nil || done && g.Delivered < g.Revision {
+			failures = append(failures, err, finish(ctx, cp.Store, g, !done))
 		}
 	}
 	return errors.Join(failures...)
+}
+
+// ledgersOf returns the names of the Ledgers that a group's budget and limits have if they stop requests.
+func ledgersOf(g *directory.Group) (names []string) {
+	for _, n := range g.Nodes() {
+		names = append(names, n.Ledger())
+	}
+	return names
+}
+
+// isDelivered reports whether all keys below a group have its present settings.
+func isDelivered(ctx context.Context, s kernel.Store, g *directory.Group) (bool, error) {
+	if g.Delivered == g.Revision || g.Applied < g.Revision {
+		return g.Delivered == g.Revision, nil
+	}
+	ids, err := projectsBelow(ctx, s, g.ID)
+	if err != nil {
+		return false, err
+	}
+	left, err := s.Unpublished(ctx, ids)
+	return len(left) == 0, err
 }

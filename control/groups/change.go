@@ -7,7 +7,7 @@ import (
 	"github.com/postern-ai/postern/control/settings"
 	"github.com/postern-ai/postern/core/directory"
 	"github.com/postern-ai/postern/core/doc"
-	"github.com/postern-ai/postern/core/money"
+	"github.com/postern-ai/postern/core/fault"
 )
 
 // maxNameBytes limits a group's name, because the record of every key below the group contains it.
@@ -16,49 +16,72 @@ const maxNameBytes = 128
 // edit is an edit of a group.
 type edit struct {
 	name       string
-	budget     money.Pico
-	cycle      string // the API's word for it
+	budget     settings.BudgetEdit
+	limits     doc.PeriodLimits
+	models     []string
+	webhook    string
+	secret     []byte // for a new webhook
 	soft       bool
 	hasName    bool
-	hasBudget  bool
-	noBudget   bool // removes the budget
-	hasCycle   bool
+	hasLimits  bool
+	hasModels  bool
+	hasAlerts  bool
 	hasEnforce bool
 	hideNames  bool
 	hasHide    bool
 }
 
 // readEdit decodes the fields that a new group and a PATCH have in common.
-func readEdit(f *kernel.Fields) (e edit) {
+func (h *handler) readEdit(f *kernel.Fields) (e edit, err error) {
 	e.name, e.hasName = f.Name()
 	if len(e.name) > maxNameBytes {
 		f.Problem("name", "must have at most "+strconv.Itoa(maxNameBytes)+" bytes in UTF-8, got "+strconv.Itoa(len(e.name)))
 	}
-	if e.noBudget = f.Null("budget"); !e.noBudget {
-		e.budget, e.hasBudget = f.Budget(0)
-	}
-	e.cycle, e.hasCycle = f.Choice("budgetPeriod", "", settings.CycleWords)
+	e.budget = settings.TakeBudget(f)
+	e.limits, e.hasLimits = settings.TakePeriodLimits(f)
+	e.models, e.hasModels = f.Models()
+	e.webhook, e.hasAlerts = settings.TakeAlerts(h.Plane, f)
 	word, hasEnforce := f.Choice("enforce", "", enforceWords)
 	e.hasEnforce, e.soft = hasEnforce, word == enforceWords[1]
-	return e
+	e.secret, err = settings.NewWebhookSecret(h.Rand)
+	return e, err
 }
 
 func (e *edit) apply(g *directory.Group) {
 	kernel.Set(e.hasName, &g.Name, e.name)
-	if e.hasBudget || e.noBudget {
-		g.Budgeted, g.BudgetPico = e.hasBudget, e.budget
-	}
-	if e.hasCycle {
-		settings.SetCycle(&g.Cycle, &g.Epoch, e.cycle)
+	e.budget.Apply(&g.Budgeted, &g.BudgetPico, &g.Cycle, &g.Epoch)
+	kernel.Set(e.hasLimits, &g.Limits, e.limits)
+	kernel.Set(e.hasModels, &g.Models, e.models)
+	if e.hasAlerts {
+		settings.SetAlerts(&g.Alerts, e.webhook, e.secret)
 	}
 	kernel.Set(e.hasEnforce, &g.Soft, e.soft)
 	kernel.Set(e.hasHide, &g.HideNames, e.hideNames)
 }
 
-// recalls reports whether meters have to return what they hold. That is not necessary if the budget only grew. It is if
-// the budget stays the same, because an earlier attempt may have missed some meters.
-func (e *edit) recalls(before, after *directory.Group) bool {
-	return (e.hasBudget || e.hasEnforce) && after.Stops() && !(before.Stops() && after.BudgetPico > before.BudgetPico)
+// lowered returns the names of the Ledgers of which meters have to return what they hold. Those whose budget or limit
+// only grew are not among them. Those with the same one are, because an earlier attempt may have missed some meters.
+func (e *edit) lowered(before, after *directory.Group) (names []string) {
+	if !e.budget.SetsBudget() && !e.hasLimits && !e.hasEnforce {
+		return nil
+	}
+	for _, n := range after.Nodes() {
+		if was := limitOf(before, n.Unit); !before.Stops() || was < 0 || limitOf(after, n.Unit) <= was {
+			names = append(names, n.Ledger())
+		}
+	}
+	return names
+}
+
+// limitOf returns a group's limit in a unit, or -1 if there is none.
+func limitOf(g *directory.Group, u doc.Unit) int64 {
+	switch {
+	case u == doc.Dollars && g.Budgeted:
+		return g.BudgetPico
+	case u != doc.Dollars && g.Limits.Of(u) > 0:
+		return int64(g.Limits.Of(u))
+	}
+	return -1
 }
 
 // patchGroup is PATCH /api/admin/groups/{group}. Omitted fields keep their values. The response confirms that all
@@ -69,7 +92,10 @@ func (h *handler) patchGroup(c *kernel.Call) (kernel.Answer, error) {
 		return kernel.Answer{}, err
 	}
 	version, _ := f.Integer("version", 1, 1<<53)
-	e := readEdit(f)
+	e, err := h.readEdit(f)
+	if err != nil {
+		return kernel.Answer{}, err
+	}
 	if c.Group == doc.Root {
 		e.hideNames, e.hasHide = f.Boolean("hideNames")
 	} else {
@@ -79,32 +105,60 @@ func (h *handler) patchGroup(c *kernel.Call) (kernel.Answer, error) {
 	if err := f.Err(); err != nil {
 		return kernel.Answer{}, err
 	}
+	return h.changeGroup(c, version, e.apply, e.lowered)
+}
+
+// changeGroup commits an edit of a group and brings it down to the projects below. lowered returns the names of the
+// Ledgers of which meters have to return what they hold. The group must have the expected version, unless that is 0.
+func (h *handler) changeGroup(c *kernel.Call, version uint64, apply func(*directory.Group), lowered func(before, after *directory.Group) []string) (kernel.Answer, error) {
 	var before, after directory.Group
-	err = h.Store.Change(c, func() (made kernel.Change, err error) {
+	err := h.Store.Change(c, func() (made kernel.Change, err error) {
 		if before, err = h.Store.Group(c, c.Group); err != nil {
 			return made, err
 		}
 		if version != 0 && version != before.Revision+1 {
 			return made, kernel.Outdated(before.Revision+1, version)
 		}
-		after = h.edited(before, &e)
+		after = h.next(before)
+		apply(&after)
 		return h.commitOf(c, &before, &after)
 	})
-	if err == nil {
-		err = bringDown(c, h.Plane, &after, e.recalls(&before, &after), before.Applied < before.Revision)
+	if err != nil {
+		return kernel.Answer{}, err
 	}
-	return kernel.OK(viewGroup(&after)), err
+	pending, err := bringDown(c, h.Plane, &descent{&after, lowered(&before, &after), before.Applied < before.Revision})
+	view := viewGroup(&after)
+	view.Alerts = settings.ViewAlerts(&after.Alerts, &before.Alerts)
+	view.Delivery = deliveryWord(pending)
+	return kernel.OK(view), err
 }
 
-func (h *handler) edited(before directory.Group, e *edit) directory.Group {
+// next returns a group for the next change.
+func (h *handler) next(before directory.Group) directory.Group {
 	after := kernel.NextGroup(before)
 	after.Revision++
 	if after.CreatedMs == 0 { // the root's first change
 		after.CreatedMs = h.NowMs()
 	}
-	e.apply(&after)
 	return after
 }
+
+func lowersNothing(_, _ *directory.Group) []string { return nil }
+
+// archiveGroup is POST …/archive. It rejects the keys of all projects below the group until the group is restored.
+func (h *handler) archiveGroup(c *kernel.Call) (kernel.Answer, error) {
+	if c.Group == doc.Root {
+		return kernel.Answer{}, errRootIsActive
+	}
+	return h.changeGroup(c, 0, func(g *directory.Group) { g.Archived = true }, lowersNothing)
+}
+
+// restoreGroup is POST …/restore.
+func (h *handler) restoreGroup(c *kernel.Call) (kernel.Answer, error) {
+	return h.changeGroup(c, 0, func(g *directory.Group) { g.Archived = false }, lowersNothing)
+}
+
+var errRootIsActive = kernel.Invalid(fault.Detail{Field: "group", Message: "must not be " + doc.Root + ", which cannot be archived; archive the groups below it"})
 
 // commitOf returns the commit of a group's change. The Ledger gets the budget before any project has it in its chain.
 // A budget that no longer stops requests leaves the chains first.

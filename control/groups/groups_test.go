@@ -63,11 +63,11 @@ func TestCreateGroup(t *testing.T) {
 	b := bench(t)
 	got := b.Must(201, "POST", groupsPath, `{"name":"Forschung","budget":12.5,"budgetPeriod":"week","enforce":"hard"}`)
 	id := got.Text("id")
-	want := `{"id":"` + id + `","name":"Forschung","parent":"root","budget":12.5,"budgetPeriod":"week","enforce":"hard","createdAt":"2026-11-21T08:08:07.006Z","version":1}`
+	want := `{"id":"` + id + `","name":"Forschung","parent":"root","budget":12.5,"budgetPeriod":"week","limits":{"requestsPerPeriod":null,"tokensPerPeriod":null},"models":[],"alerts":null,"enforce":"hard","archived":false,"createdAt":"2026-11-21T08:08:07.006Z","version":1,"delivery":"delivered"}`
 	if got.Body.String() != want || !strings.HasPrefix(id, "grp_") {
 		t.Errorf("got %s\nwant %s", got.Body, want)
 	}
-	if again := b.Must(200, "GET", groupsPath+"/"+id, ""); again.Body.String() != strings.TrimSuffix(want, "}")+`,"spent":{"amount":0,"resetsAt":"2026-11-23T00:00:00.000Z"}}` {
+	if again := b.Must(200, "GET", groupsPath+"/"+id, ""); again.Body.String() != strings.TrimSuffix(want, "}")+`,"spent":{"amount":0,"requests":null,"tokens":null,"resetsAt":"2026-11-23T00:00:00.000Z"}}` {
 		t.Errorf("read back: %s", again.Body)
 	}
 	if list := b.Must(200, "GET", groupsPath, ""); list.Body.String() != `{"groups":[`+want+`]}` {
@@ -79,14 +79,14 @@ func TestCreateGroup(t *testing.T) {
 		t.Errorf("sent: %+v", b.Memory.Sent)
 	}
 	plain := b.Must(201, "POST", groupsPath, `{"name":"x","parent":"`+id+`","budget":null}`)
-	if !strings.Contains(plain.Body.String(), `"parent":"`+id+`","budget":null,"budgetPeriod":"month","enforce":"hard",`) {
+	if !strings.Contains(plain.Body.String(), `"parent":"`+id+`","budget":null,"budgetPeriod":"month","limits":{"requestsPerPeriod":null,"tokensPerPeriod":null},"models":[],"alerts":null,"enforce":"hard","archived":false,`) {
 		t.Error(plain.Body)
 	}
 }
 
 func TestRootBeforeItsFirstChange(t *testing.T) {
 	b := bench(t)
-	want := `{"id":"root","name":"Deployment","parent":null,"budget":null,"budgetPeriod":"month","enforce":"hard","hideNames":false,"createdAt":null,"version":1}`
+	want := `{"id":"root","name":"Deployment","parent":null,"budget":null,"budgetPeriod":"month","limits":{"requestsPerPeriod":null,"tokensPerPeriod":null},"models":[],"alerts":null,"enforce":"hard","hideNames":false,"archived":false,"createdAt":null,"version":1,"delivery":"delivered"}`
 	if got := b.Must(200, "GET", rootPath, ""); got.Body.String() != want || len(b.Memory.Rows) != 0 {
 		t.Error(got.Body)
 	}

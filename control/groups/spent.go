@@ -5,40 +5,57 @@ import (
 	"encoding/json"
 
 	"github.com/postern-ai/postern/control/kernel"
+	"github.com/postern-ai/postern/control/settings"
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/directory"
+	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/ledger"
-	"github.com/postern-ai/postern/core/money"
 )
 
-// spentView is the part of a budget that is spent in its present period. The keys' meters report it within a
-// minute after a request.
+// spentView is the spend of the present budget period. The keys' meters report it within a minute after a request.
 type spentView struct {
-	Amount   json.RawMessage `json:"amount"` // dollars, exact
-	ResetsAt string          `json:"resetsAt"`
+	Amount   json.RawMessage `json:"amount"`   // dollars, exact; null: no budget
+	Requests *int64          `json:"requests"` // null: no limit
+	Tokens   *int64          `json:"tokens"`   // null: no limit
+	ResetsAt *string         `json:"resetsAt"` // null: never
 }
 
-// spent asks a group's Ledger. It returns nil if the group has no budget that stops requests, because nobody reports
-// to its Ledger then.
+// spent asks a group's Ledgers. It returns nil if neither a budget nor a limit of the group stops requests, because
+// nobody reports to its Ledgers then.
 func (h *handler) spent(ctx context.Context, g *directory.Group) (*spentView, error) {
 	if !g.Stops() {
 		return nil, nil
 	}
+	view := spentView{Amount: settings.ViewBudget(false, 0), ResetsAt: settings.EndOf(g.Period(calendar.Day(h.NowMs())))}
+	for _, n := range g.Nodes() {
+		used, err := h.usedOf(ctx, &n)
+		if err != nil {
+			return nil, err
+		}
+		switch n.Unit {
+		case doc.Dollars:
+			view.Amount = settings.ViewBudget(true, used)
+		case doc.Requests:
+			view.Requests = &used
+		case doc.Tokens:
+			view.Tokens = &used
+		}
+	}
+	return &view, nil
+}
+
+// usedOf returns what was used of a node in its present period.
+func (h *handler) usedOf(ctx context.Context, n *doc.Node) (int64, error) {
 	day := calendar.Day(h.NowMs())
 	report := ledger.Report{FirstDay: day, EndDay: day + 1, Final: true}
-	data, err := h.Store.Objects.Call(ctx, abi.ClassLedger, g.ID, "", report.Encode())
+	data, err := h.Store.Objects.Call(ctx, abi.ClassLedger, n.Ledger(), "", report.Encode())
 	if err != nil {
-		return nil, kernel.Unavailable(err)
+		return 0, kernel.Unavailable(err)
 	}
 	reply, err := ledger.DecodeReportReply(data)
-	if err != nil {
-		return nil, err
+	if err != nil || reply.Period != n.Period(day) { // nothing was used in the present period
+		return 0, err
 	}
-	period, used := g.Period(day), reply.UsedPico
-	if reply.Period != period { // nothing was spent in the present one
-		used = 0
-	}
-	_, end := period.Bounds()
-	return &spentView{money.Append(nil, used, money.Dollar), kernel.Timestamp(end * calendar.DayMs)}, nil
+	return reply.UsedPico, nil
 }

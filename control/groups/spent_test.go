@@ -24,7 +24,7 @@ func TestSpent(t *testing.T) {
 			t.Errorf("got %s, want %q", body, want)
 		}
 	}
-	shows(`{"amount":0,"resetsAt":"`)
+	shows(`{"amount":0,"requests":null,"tokens":null,"resetsAt":"`)
 	use(b, project, key)
 	recall := keymeter.Flush{Recall: true, Ledger: id}
 	reply, err := keymeter.DecodeFlushReply(b.Ask(abi.ClassKeyMeter, keys.Hash(key.Text("value")), recall.Encode()))
@@ -32,7 +32,7 @@ func TestSpent(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.Ask(abi.ClassLedger, id, reply.Return)
-	shows(`{"amount":1,"resetsAt":"`)
+	shows(`{"amount":1,"requests":null,"tokens":null,"resetsAt":"`)
 	b.Memory.FailAll(abi.ClassLedger)
 	b.Refused(b.Do("GET", groupsPath+"/"+id, ""), fault.Unavailable)
 	b.Memory.Fail = nil

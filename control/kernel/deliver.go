@@ -17,7 +17,7 @@ func (s Store) deliverAll(ctx context.Context, made *Change) error {
 	if err != nil {
 		return err
 	}
-	if made.Republish != "" {
+	if len(made.Republish) > 0 && !made.Later {
 		more, others, err := s.updateKeys(ctx, made.Republish)
 		if err != nil {
 			return err
@@ -26,10 +26,10 @@ func (s Store) deliverAll(ctx context.Context, made *Change) error {
 			*made.Pending = more
 		}
 	}
-	if err := s.Wait(ctx, waitMs); err != nil || made.Recall == "" {
+	if err := s.Wait(ctx, waitMs); err != nil {
 		return err
 	}
-	return s.Recall(ctx, made.Recall, "")
+	return s.Recall(ctx, &made.Recall)
 }
 
 // maxWait is the longest wait for leases. It is far longer than config.MaxLeaseMs but shorter than clients and

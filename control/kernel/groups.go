@@ -3,6 +3,7 @@ package kernel
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/directory"
@@ -37,7 +38,7 @@ func (s Store) Group(ctx context.Context, id string) (directory.Group, error) {
 	found, err := s.Document(ctx, doc.GroupKey(id))
 	switch {
 	case errors.Is(err, ErrNotFound) && id == doc.Root:
-		return directory.Group{Group: doc.Group{ID: doc.Root, Name: rootName}}, nil
+		return directory.Group{Group: newRoot}, nil
 	case errors.Is(err, ErrNotFound):
 		return directory.Group{}, Missing("group", id)
 	case err != nil:
@@ -46,8 +47,8 @@ func (s Store) Group(ctx context.Context, id string) (directory.Group, error) {
 	return directory.DecodeGroup(found)
 }
 
-// rootName is the name of the root until it is changed.
-const rootName = "Deployment"
+// newRoot is the root before its first change.
+var newRoot = doc.Group{ID: doc.Root, Name: "Deployment"}
 
 // Groups reads all groups that have a document, oldest first and the root last.
 func (s Store) Groups(ctx context.Context) (all []directory.Group, err error) {
@@ -83,34 +84,82 @@ func (s Store) path(ctx context.Context, id string) (path []directory.Group, err
 	return append([]directory.Group{root}, path...), err
 }
 
-// Place sets the chain of a project from the documents of the groups on its path. It returns what the project's commit
-// needs in addition: writes that make it fail if one of these groups changes, and the delivery of their budgets, so
-// that every Ledger has its budget before a meter asks it. The error is a 400 if the project's group does not exist.
+// Place sets what a project has from the groups on its path: the chain, the lists of models, and whether one of them is
+// archived. It returns what the project's commit needs in addition: writes that make it fail if one of these groups
+// changes, and the delivery of their budgets, so that every Ledger has its budget before a meter asks it. The error is a
+// 400 if the project's group does not exist.
 func (s Store) Place(ctx context.Context, p *directory.Project) (Change, error) {
 	path, err := s.path(ctx, p.Group)
 	if IsMissing(err) {
-		return Change{}, Invalid(fault.Detail{Field: "group", Message: p.Group + " does not exist"})
+		return Change{}, noGroup(p)
 	}
 	if err != nil {
 		return Change{}, err
 	}
-	var needed Change
-	p.Chain, p.Restrictions = nil, nil
+	var made placement
+	made.add(s, p, path)
+	return made.needed, nil
+}
+
+func noGroup(p *directory.Project) error {
+	return Invalid(fault.Detail{Field: "group", Message: p.Group + " does not exist"})
+}
+
+// PlaceAll is Place for several projects of one commit.
+func (s Store) PlaceAll(ctx context.Context, projects []directory.Project) (Change, error) {
+	all, err := s.Groups(ctx)
+	if err != nil {
+		return Change{}, err
+	}
+	groups := map[string]*directory.Group{doc.Root: {Group: newRoot}}
+	for i := range all {
+		groups[all[i].ID] = &all[i]
+	}
+	var made placement
+	for i := range projects {
+		p := &projects[i]
+		path := []directory.Group{*groups[doc.Root]}
+		for id := p.Group; id != "" && id != doc.Root && len(path) <= doc.MaxDepth; {
+			g := groups[id]
+			if g == nil {
+				return Change{}, noGroup(p)
+			}
+			path, id = slices.Insert(path, 1, *g), g.Parent
+		}
+		made.add(s, p, path)
+	}
+	return made.needed, nil
+}
+
+// placement collects what a commit of projects needs.
+type placement struct {
+	needed Change
+	groups []string // IDs
+}
+
+func (m *placement) add(s Store, p *directory.Project, path []directory.Group) {
+	p.Chain, p.Restrictions, p.GroupArchived = nil, nil, false
 	for _, g := range path {
-		needed.Writes = append(needed.Writes, KeepGroup(g))
+		p.GroupArchived = p.GroupArchived || g.Archived
 		if len(g.Models) > 0 {
 			p.Restrictions = append(p.Restrictions, doc.Restriction{ID: g.ID, Name: g.Name, Models: g.Models})
 		}
 		if g.Stops() {
 			p.Chain = append(p.Chain, g.Nodes()...)
+		}
+		if slices.Contains(m.groups, g.ID) {
+			continue
+		}
+		m.groups = append(m.groups, g.ID)
+		m.needed.Writes = append(m.needed.Writes, KeepGroup(g))
+		if g.Stops() {
 			next := NextGroup(g)
-			needed.Deliveries = append(needed.Deliveries, s.BudgetsTo(&next)...)
+			m.needed.Deliveries = append(m.needed.Deliveries, s.BudgetsTo(&next)...)
 		}
 	}
 	if path[0].HideNames {
 		hideNames(p)
 	}
-	return needed, nil
 }
 
 // hideNames removes the names of groups from a project's chain, because refusals contain them.

@@ -3,7 +3,6 @@ package kernel
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/postern-ai/postern/core/abi"
@@ -13,17 +12,41 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// Recall makes a project's meters return the unused parts of slices that a Ledger granted under an earlier budget. The
-// Ledger is that of a group, or the project's own if the ID is empty. Recall waits for budget that meters have lent out.
-// Meters of keys beyond MaxUpdatedKeys keep their slices.
-func (s Store) Recall(ctx context.Context, projectID, group string) error {
-	p, all, err := s.snapshot(ctx, projectID)
+// Recall is budget that the meters of projects return, because it was granted under an earlier, higher budget.
+type Recall struct {
+	Projects []string
+	// Ledgers are the names of the Ledgers that granted it. An empty name stands for the Ledger of each project.
+	Ledgers []string
+}
+
+// held is a meter's slice of a Ledger's budget.
+type held struct {
+	project       *directory.Project
+	meter, ledger string
+}
+
+// Recall makes meters return the unused parts of their slices. It waits for budget that meters have lent out. Meters of
+// keys beyond MaxUpdatedKeys keep their slices.
+func (s Store) Recall(ctx context.Context, r *Recall) error {
+	if len(r.Ledgers) == 0 {
+		return nil
+	}
+	found, _, err := s.firstKeys(ctx, r.Projects)
 	if err != nil {
 		return err
 	}
-	all = slices.DeleteFunc(all[:min(len(all), MaxUpdatedKeys)], func(k directory.Key) bool { return k.Kind != keys.Gateway })
+	var all []held
+	for i := range found {
+		for _, k := range found[i].keys {
+			for _, ledger := range r.Ledgers {
+				if k.Kind == keys.Gateway {
+					all = append(all, held{&found[i].project, k.Hash, ledger})
+				}
+			}
+		}
+	}
 	for waited := time.Duration(0); len(all) > 0; {
-		lending, waitMs, err := s.recallOnce(ctx, &p, group, all)
+		lending, waitMs, err := s.recallOnce(ctx, all)
 		if err != nil {
 			return err
 		}
@@ -40,12 +63,12 @@ func (s Store) Recall(ctx context.Context, projectID, group string) error {
 
 var errLent = errors.New("a meter still has lent budget after the longest wait")
 
-// recallOnce recalls the budget that meters can return now. lending lists the keys whose meters may return more after
+// recallOnce recalls the budget that meters can return now. lending lists the slices of which more may return after
 // waitMs.
-func (s Store) recallOnce(ctx context.Context, p *directory.Project, group string, all []directory.Key) (lending []directory.Key, waitMs uint64, err error) {
+func (s Store) recallOnce(ctx context.Context, all []held) (lending []held, waitMs uint64, err error) {
 	waits := make([]uint64, len(all))
 	err = Parallel(Indexes(all), func(i int) (err error) {
-		waits[i], err = s.recallMeter(ctx, p, group, all[i].Hash)
+		waits[i], err = s.recallSlice(ctx, &all[i])
 		return err
 	})
 	for i := range all {
@@ -56,15 +79,15 @@ func (s Store) recallOnce(ctx context.Context, p *directory.Project, group strin
 	return lending, waitMs, err
 }
 
-func (s Store) recallMeter(ctx context.Context, p *directory.Project, group, meter string) (lentMs uint64, err error) {
-	command := keymeter.Flush{Recall: true, Ledger: group}
-	reply, err := s.Objects.Call(ctx, abi.ClassKeyMeter, meter, p.Region, command.Encode())
+func (s Store) recallSlice(ctx context.Context, h *held) (lentMs uint64, err error) {
+	command := keymeter.Flush{Recall: true, Ledger: h.ledger}
+	reply, err := s.Objects.Call(ctx, abi.ClassKeyMeter, h.meter, h.project.Region, command.Encode())
 	if err != nil {
 		return 0, Unavailable(err)
 	}
-	flushed, err := s.DeliverFlushed(ctx, p, reply)
+	flushed, err := s.DeliverFlushed(ctx, h.project, reply)
 	if err == nil && len(flushed.Return) > 0 {
-		_, err = s.Objects.Call(ctx, abi.ClassLedger, group, "", flushed.Return)
+		_, err = s.Objects.Call(ctx, abi.ClassLedger, h.ledger, "", flushed.Return)
 	}
 	if err != nil {
 		return 0, Unavailable(err)

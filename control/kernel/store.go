@@ -32,9 +32,10 @@ type Store struct {
 type Change struct {
 	Writes     []directory.Write
 	Deliveries []abi.Delivery
-	Republish  string // project ID: all keys of the project get its current settings
-	Recall     string // project ID: its meters return slices that were granted under an earlier budget
-	Pending    *bool  // set by Store.Change if Republish is set: the Directory has yet to deliver to keys beyond MaxUpdatedKeys
+	Republish  []string // IDs of projects, all of whose keys get the projects' current settings
+	Recall     Recall   // budget that meters return
+	Later      bool     // the caller makes more commits and then calls Store.Update for the keys
+	Pending    *bool    // set by Store.Change if Republish is set: the Directory has yet to deliver to keys beyond MaxUpdatedKeys
 }
 
 // NextProject returns a project with the version that its next write will have. NextKey does the same for a key.
@@ -223,12 +224,17 @@ func (s Store) Commit(ctx context.Context, made Change) (committed bool, err err
 	return conflict == "", err
 }
 
-// MaxUpdatedKeys is the maximum number of keys that get a change of their project before it is acknowledged. The
-// other keys get the change from the Directory within minutes.
+// MaxUpdatedKeys is the maximum number of keys that get a change of their project or of a group above it before the
+// change is acknowledged. The other keys get the change from the Directory within minutes.
 const MaxUpdatedKeys = 200
 
 // SettingsTo returns the delivery of the project's settings to its ledger.
 func (s Store) SettingsTo(p *directory.Project) abi.Delivery { return directory.SettingsTo(p, s.now()) }
+
+// SettingsOf returns the deliveries of the project's settings to all of its Ledgers.
+func (s Store) SettingsOf(p *directory.Project) []abi.Delivery {
+	return append([]abi.Delivery{s.SettingsTo(p)}, directory.LimitsTo(p, s.now())...)
+}
 
 // WithSettings puts the delivery of the settings, which contain the policy, before deliveries that tell meters the
 // policy's version. The policy may come from another operator's change, which is committed but still being delivered.
@@ -239,43 +245,17 @@ func (s Store) WithSettings(p *directory.Project, deliveries ...abi.Delivery) []
 	return append([]abi.Delivery{s.SettingsTo(p)}, deliveries...)
 }
 
-// updateKeys delivers a project's current settings to its keys' meters. The Directory will deliver the settings as
-// well. more reports whether the project has more keys than MaxUpdatedKeys. waitMs is the same as in Deliver.
-func (s Store) updateKeys(ctx context.Context, projectID string) (more bool, waitMs uint64, err error) {
-	p, all, err := s.snapshot(ctx, projectID)
-	if err != nil {
-		return false, 0, err
-	}
-	more = len(all) > MaxUpdatedKeys
-	all = all[:min(len(all), MaxUpdatedKeys)]
-	deliveries := make([]abi.Delivery, len(all))
-	for i := range all {
-		deliveries[i] = directory.StatusTo(&all[i], &p)
-	}
-	waitMs, err = s.deliverInOrder(ctx, s.WithSettings(&p, deliveries...))
-	return more, waitMs, err
-}
-
-// Republished reports whether the last change of a project that affects its keys has reached all of them.
-func (s Store) Republished(ctx context.Context, projectID string) (bool, error) {
-	reply, err := s.Objects.Call(ctx, abi.ClassDirectory, directory.Name, "", directory.Progress(projectID))
-	if err != nil {
-		return false, Unavailable(err)
-	}
-	return directory.DecodeProgress(reply)
-}
-
-// snapshot reads a project and its first keys, at most one more than MaxUpdatedKeys, in a consistent state. It relies
-// on the fact that every commit in the project changes the project's version. A record that mixes documents from
-// different states could have the same version as a different record.
-func (s Store) snapshot(ctx context.Context, projectID string) (p directory.Project, all []directory.Key, err error) {
+// snapshot reads a project and its first keys, at most limit, in a consistent state. It relies on the fact that
+// every commit in the project changes the project's version. A record that mixes documents from different states could
+// have the same version as a different record.
+func (s Store) snapshot(ctx context.Context, projectID string, limit int) (p directory.Project, all []directory.Key, err error) {
 	after, err := s.Project(ctx, projectID)
 	for range MaxAttempts {
 		if err != nil {
 			return p, nil, err
 		}
 		p = after
-		if all, err = s.Keys(ctx, projectID, "", MaxUpdatedKeys+1); err != nil {
+		if all, err = s.Keys(ctx, projectID, "", limit); err != nil {
 			return p, nil, err
 		}
 		if after, err = s.Project(ctx, projectID); err == nil && after.Version == p.Version {

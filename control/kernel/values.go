@@ -71,18 +71,35 @@ func (f *Fields) DefaultedChoice(field string, choices []string) string {
 
 // Budget takes the field "budget", in dollars per budget period and exact to the picodollar.
 func (f *Fields) Budget(fallback money.Pico) (amount money.Pico, given bool) {
-	const expectation = "must be a dollar amount between 0 and " + maxBudgetDollars + " with at most 12 decimal places"
-	digits, given := f.number("budget", expectation)
-	if !given {
-		return fallback, false
-	}
-	limit, _ := money.Parse(maxBudgetDollars, money.Dollar)
-	amount, ok := parseDollars(digits)
-	if !ok || amount > limit {
-		f.Problem("budget", expectation+gotNumber(digits))
+	if amount, given = f.dollars("budget", "must be a dollar amount between 0 and "+maxBudgetDollars, 0); !given {
 		return fallback, false
 	}
 	return amount, true
+}
+
+// Amount takes an amount in dollars that is greater than 0 and exact to the picodollar.
+func (f *Fields) Amount(field string) (amount money.Pico, given bool) {
+	return f.dollars(field, "must be a dollar amount greater than 0 and at most "+maxBudgetDollars, 1)
+}
+
+func (f *Fields) dollars(field, expectation string, least money.Pico) (amount money.Pico, given bool) {
+	expectation += " with at most 12 decimal places"
+	digits, given := f.number(field, expectation)
+	if !given {
+		return 0, false
+	}
+	amount, ok := parseDollars(digits)
+	if !ok || amount < least || amount > MaxBudget() {
+		f.Problem(field, expectation+gotNumber(digits))
+		return 0, false
+	}
+	return amount, true
+}
+
+// MaxBudget returns the highest budget.
+func MaxBudget() money.Pico {
+	limit, _ := money.Parse(maxBudgetDollars, money.Dollar)
+	return limit
 }
 
 // parseDollars parses a JSON number. A number with an exponent is converted with floating-point precision, as in most

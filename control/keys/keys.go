@@ -35,6 +35,7 @@ func (h *handler) projectRoutes() []kernel.Route {
 		{Method: http.MethodPost, Path: kernel.ProjectPath + "/keys/{key}/rotate", For: kernel.Owners, Body: kernel.MaxBody, Audit: "key.rotate", Operation: "rotateKey", Serve: h.rotateKey},
 		{Method: http.MethodPost, Path: kernel.ProjectPath + "/keys/{key}/deactivate", For: kernel.Owners, Audit: "key.deactivate", Operation: "deactivateKey", Serve: h.deactivateKey},
 		{Method: http.MethodPost, Path: kernel.ProjectPath + "/keys/{key}/reactivate", For: kernel.Owners, Audit: "key.reactivate", Operation: "reactivateKey", Serve: h.reactivateKey},
+		{Method: http.MethodPost, Path: kernel.ProjectPath + "/keys/{key}/credits", For: kernel.Owners, Body: kernel.MaxBody, Audit: "key.credit", Operation: "creditKey", Serve: h.creditKey},
 	}
 }
 
@@ -86,7 +87,10 @@ func (h *handler) readKey(projectID string, f *kernel.Fields) (directory.Key, er
 	k.Environment = kernel.Translate(f.DefaultedChoice("environment", kernel.EnvironmentWords), kernel.EnvironmentWords, kernel.Environments)
 	k.Models, _ = f.Models()
 	k.Permissions, _ = takePermissions(f, k.Kind)
-	k.Limits, _ = takeLimits(f)
+	k.Limits, k.Budget.Limits, _ = takeLimits(f)
+	budget := settings.TakeBudget(f)
+	budget.Apply(&k.Budget.Budgeted, &k.Budget.BudgetPico, &k.Budget.Cycle, &k.Budget.Epoch)
+	k.Budget.Epoch = 0 // the first cycle is not a change
 	k.ExpiresMs, _ = takeExpiry(f, h.Now())
 	return k, f.Err()
 }
@@ -179,7 +183,8 @@ func (h *handler) patchKey(c *kernel.Call) (kernel.Answer, error) {
 	name, hasName := f.Name()
 	models, hasModels := f.Models()
 	permissions, hasPermissions := takePermissions(f, k.Kind)
-	limits, hasLimits := takeLimits(f)
+	limits, perPeriod, hasLimits := takeLimits(f)
+	budget := settings.TakeBudget(f)
 	expires, hasExpiry := takeExpiry(f, h.Now())
 	for _, field := range []string{"kind", "environment"} {
 		f.Fixed(field, "cannot be changed; create another key")
@@ -192,6 +197,8 @@ func (h *handler) patchKey(c *kernel.Call) (kernel.Answer, error) {
 		kernel.Set(hasModels, &k.Models, models)
 		kernel.Set(hasPermissions, &k.Permissions, permissions)
 		kernel.Set(hasLimits, &k.Limits, limits)
+		kernel.Set(hasLimits, &k.Budget.Limits, perPeriod)
+		budget.Apply(&k.Budget.Budgeted, &k.Budget.BudgetPico, &k.Budget.Cycle, &k.Budget.Epoch)
 		kernel.Set(hasExpiry, &k.ExpiresMs, expires)
 	})
 }
@@ -245,16 +252,23 @@ func (h *handler) changeKey(c *kernel.Call, version uint64, edit func(*directory
 		k, p = kernel.NextKey(before), kernel.NextProject(p)
 		edit(&k)
 		entry, err := h.auditKeyWrite(c, &before, &k)
-		made := kernel.Change{Writes: []directory.Write{kernel.WriteProject(&p), kernel.WriteKey(&k), entry}, Deliveries: h.Store.WithSettings(&p, directory.StatusTo(&k, &p))}
-		if k.Status != doc.Inactive {
-			// Unless the key is inactive, the record in KV is updated along with the meter. An exchange that reads an
-			// old record from KV would have to get a newer one from the meter. The record of an inactive key may be
-			// stale.
-			made.Deliveries = append(made.Deliveries, directory.RecordTo(&k, &p))
-		}
-		return made, err
+		return h.commitOf(&k, &p, entry), err
 	})
 	return k, p, err
+}
+
+// commitOf returns the commit of a changed key. Unless the key is inactive, the record in KV is updated along with the
+// meter. An exchange that reads an old record from KV would have to get a newer one from the meter. The record of an
+// inactive key may be stale.
+func (h *handler) commitOf(k *directory.Key, p *directory.Project, others ...directory.Write) kernel.Change {
+	made := kernel.Change{
+		Writes:     append([]directory.Write{kernel.WriteProject(p), kernel.WriteKey(k)}, others...),
+		Deliveries: h.Store.WithSettings(p, directory.StatusTo(k, p)),
+	}
+	if k.Status != doc.Inactive {
+		made.Deliveries = append(made.Deliveries, directory.RecordTo(k, p))
+	}
+	return made
 }
 
 func (h *handler) auditKeyWrite(c *kernel.Call, before, after *directory.Key) (directory.Write, error) {

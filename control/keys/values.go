@@ -19,12 +19,12 @@ const (
 	maxGraceSeconds    = 30 * 24 * 60 * 60
 )
 
-// takeLimits takes the field "limits". The field replaces all three limits. For a limit that is missing or null, the
+// takeLimits takes the field "limits". The field replaces all limits. For a rate limit that is missing or null, the
 // plan's limit applies.
-func takeLimits(f *kernel.Fields) (limits doc.Limits, given bool) {
+func takeLimits(f *kernel.Fields) (limits doc.Limits, perPeriod doc.PeriodLimits, given bool) {
 	inner, given := f.Object("limits")
 	if !given {
-		return limits, false
+		return limits, perPeriod, false
 	}
 	for _, one := range []struct {
 		field   string
@@ -39,8 +39,9 @@ func takeLimits(f *kernel.Fields) (limits doc.Limits, given bool) {
 			*one.to, _ = inner.Integer(one.field, 1, one.maximum)
 		}
 	}
+	perPeriod = settings.TakePeriodFields(inner)
 	f.AddProblems("limits", inner)
-	return limits, true
+	return limits, perPeriod, true
 }
 
 // takePermissions takes the field "permissions". The key's kind must allow all of the permissions.

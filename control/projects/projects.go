@@ -25,6 +25,7 @@ func Routes(p *kernel.Plane) []kernel.Route {
 		{Method: http.MethodPatch, Path: kernel.ProjectPath, For: kernel.Owners, Body: kernel.MaxBody, Audit: "project.update", Operation: "changeProject", Serve: h.patchProject},
 		{Method: http.MethodPost, Path: kernel.ProjectPath + "/archive", For: kernel.Owners, Audit: "project.archive", Operation: "archiveProject", Serve: h.archiveProject},
 		{Method: http.MethodPost, Path: kernel.ProjectPath + "/restore", For: kernel.Owners, Audit: "project.restore", Operation: "restoreProject", Serve: h.restoreProject},
+		{Method: http.MethodPost, Path: kernel.ProjectPath + "/credits", For: kernel.Owners, Body: kernel.MaxBody, Audit: "project.credit", Operation: "creditProject", Serve: h.creditProject},
 	}
 }
 
@@ -36,6 +37,7 @@ type projectView struct {
 	Region               *string                       `json:"region"` // null: near its first use
 	Budget               json.RawMessage               `json:"budget"` // dollars per budget period, exact
 	BudgetPeriod         string                        `json:"budgetPeriod"`
+	Limits               settings.PeriodLimitsView     `json:"limits"` // per budget period
 	Cache                string                        `json:"cache"`
 	CacheTTLSeconds      uint64                        `json:"cacheTtlSeconds"`      // 0 if and only if the cache is off
 	Unbounded            bool                          `json:"unbounded"`            // responses have no length limit if the caller does not set one
@@ -45,17 +47,10 @@ type projectView struct {
 	Routes               map[string]settings.RouteView `json:"routes"`               // tiers that the project overrides
 	Governor             settings.GovernorSummary      `json:"governor"`
 	Group                *string                       `json:"group"` // null: the project belongs to no group
-	Alerts               *alertsView                   `json:"alerts"`
+	Alerts               *settings.AlertsView          `json:"alerts"`
 	Status               string                        `json:"status"`
 	CreatedAt            string                        `json:"createdAt"` // RFC 3339, UTC, milliseconds
 	Version              uint64                        `json:"version"`   // counts changes to the project but not to its keys
-}
-
-// alertsView is the webhook for alerts. Secret is set only in the response to the request that creates the secret.
-type alertsView struct {
-	URL         string `json:"url"`
-	SecretLast4 string `json:"secretLast4"`
-	Secret      string `json:"secret,omitempty"`
 }
 
 type projectsView struct {
@@ -66,28 +61,21 @@ type projectsView struct {
 func viewProject(p *directory.Project) projectView {
 	v := projectView{
 		ID: p.ID, Name: p.Name, Plan: p.Plan, Budget: money.Append(nil, p.BudgetPico, money.Dollar),
-		BudgetPeriod: kernel.Translate(p.Cycle, settings.Cycles, settings.CycleWords), Cache: kernel.Translate(p.Cache, cacheScopes, scopeWords),
+		BudgetPeriod: kernel.Translate(p.Cycle, settings.Cycles, settings.CycleWords), Limits: settings.ViewPeriodLimits(p.Limits), Cache: kernel.Translate(p.Cache, cacheScopes, scopeWords),
 		CacheTTLSeconds: p.CacheTTLSeconds, Unbounded: p.Unbounded, RecordProviderErrors: p.RecordProviderErrors, Contact: p.Contact,
 		Models: append([]string{}, p.Policy.Models...), Routes: settings.ViewRoutes(p.Policy.Routes), Governor: settings.SummarizeGovernor(&p.Policy),
-		Group: kernel.NullIfEmpty(p.Group), Status: settings.ProjectStatus(p),
+		Group: kernel.NullIfEmpty(p.Group), Alerts: settings.ViewAlerts(&p.Alerts, &p.Alerts), Status: settings.ProjectStatus(p),
 		CreatedAt: kernel.Timestamp(p.CreatedMs), Version: p.Revision + 1,
 	}
 	if p.Region != "" {
 		v.Region = &p.Region
 	}
-	if p.Alerts.URL != "" {
-		secret := webhookSecret(p.Alerts.Secret)
-		v.Alerts = &alertsView{URL: p.Alerts.URL, SecretLast4: secret[len(secret)-4:]}
-	}
 	return v
 }
 
-// redacted returns the view for viewers and the audit log. Only owners see the webhook's full URL, because its path
-// may contain a secret, as is common among chat services.
+// redacted returns the view for viewers and the audit log.
 func (v projectView) redacted() projectView {
-	if v.Alerts != nil {
-		v.Alerts = &alertsView{URL: hostOf(v.Alerts.URL), SecretLast4: v.Alerts.SecretLast4}
-	}
+	v.Alerts = v.Alerts.Redacted()
 	return v
 }
 
@@ -115,12 +103,12 @@ func (h *handler) createProject(c *kernel.Call) (kernel.Answer, error) {
 		return kernel.Answer{}, err
 	}
 	err = h.Store.Change(c, func() (kernel.Change, error) {
-		made, err := h.Store.Place(c, &p)
+		made, err := h.enter(c, &p)
 		if err != nil {
 			return made, err
 		}
 		made.Writes = append(made.Writes, kernel.WriteProject(&p), entry)
-		made.Deliveries = append(made.Deliveries, h.Store.SettingsTo(&p))
+		made.Deliveries = append(made.Deliveries, h.Store.SettingsOf(&p)...)
 		if p.Policy.Version != 0 {
 			made.Deliveries = append(made.Deliveries, directory.PolicyTo(&p))
 		}
@@ -137,6 +125,7 @@ func (h *handler) newProject(f *kernel.Fields) (directory.Project, error) {
 	p.BudgetPico, _ = f.Budget(h.Catalog.Plan(p.Plan).BudgetPico)
 	cycle, _ := f.Choice("budgetPeriod", settings.CycleWords[0], settings.CycleWords)
 	p.Cycle = kernel.Translate(cycle, settings.CycleWords, settings.Cycles)
+	p.Limits, _ = settings.TakePeriodLimits(f)
 	if !f.Null("region") { // null, as in responses
 		p.Region, _ = f.Choice("region", "", kernel.Regions)
 	}
@@ -227,6 +216,7 @@ type projectEdit struct {
 	version     uint64 // expected; 0: any
 	affectsKeys bool   // true even if nothing changes, because an earlier attempt may have missed some keys
 	setsBudget  bool
+	setsLimits  bool
 	setsGroup   bool
 	apply       func(*directory.Project) error
 }
@@ -252,26 +242,36 @@ func (h *handler) changeProject(c *kernel.Call, edit projectEdit) (kernel.Answer
 			return kernel.Change{}, err
 		}
 		settings.VersionPolicy(&before, &after)
-		placed, err := h.place(c, &edit, &after)
+		placed, err := h.place(c, &edit, &before, &after)
 		if err != nil {
 			return kernel.Change{}, err
 		}
 		view = viewProject(&after)
 		entry, err := h.AuditWrite(c, c.Project, "", viewProject(&before).redacted(), view.redacted())
-		if err == nil && view.Alerts != nil && string(before.Alerts.Secret) != string(after.Alerts.Secret) {
-			view.Alerts.Secret = webhookSecret(after.Alerts.Secret)
-		}
+		view.Alerts = settings.ViewAlerts(&after.Alerts, &before.Alerts)
 		made := settings.ProjectChange(h.Plane, &before, &after, entry)
 		made.Writes, made.Deliveries = append(made.Writes, placed.Writes...), append(made.Deliveries, placed.Deliveries...)
 		if edit.affectsKeys { // needed even if nothing changes, because the response confirms that all keys have the change
-			made.Republish = c.Project
+			made.Republish = []string{c.Project}
 		}
-		if edit.setsBudget && after.BudgetPico <= before.BudgetPico { // an earlier attempt may have missed some meters
-			made.Recall = c.Project
-		}
+		made.Recall = edit.recall(&before, &after)
 		return made, err
 	})
 	return kernel.OK(view), err
+}
+
+// recall returns the budget that meters may hold too much of.
+func (e *projectEdit) recall(before, after *directory.Project) kernel.Recall {
+	r := kernel.Recall{Projects: []string{after.ID}}
+	if e.setsBudget && after.BudgetPico <= before.BudgetPico { // an earlier attempt may have missed some meters
+		r.Ledgers = append(r.Ledgers, "")
+	}
+	if e.setsLimits {
+		for _, u := range settings.LoweredUnits(&before.Limits, &after.Limits) {
+			r.Ledgers = append(r.Ledgers, doc.LedgerName(after.ID, u))
+		}
+	}
+	return r
 }
 
 // readPatch decodes the fields of a PATCH.
@@ -281,6 +281,7 @@ func (h *handler) readPatch(f *kernel.Fields) (projectEdit, error) {
 	plan, hasPlan := f.Choice("plan", "", settings.PlanNames(h.Plane))
 	budget, hasBudget := f.Budget(0)
 	cycle, hasCycle := f.Choice("budgetPeriod", "", settings.CycleWords)
+	limits, hasLimits := settings.TakePeriodLimits(f)
 	cache := takeCache(f)
 	unbounded, hasUnbounded := f.Boolean("unbounded")
 	errors, hasErrors := f.Boolean("recordProviderErrors")
@@ -288,9 +289,9 @@ func (h *handler) readPatch(f *kernel.Fields) (projectEdit, error) {
 	models, hasModels := f.Models()
 	routes, hasRoutes := h.routes(f)
 	above, hasGroup := group(f)
-	url, hasAlerts := h.alerts(f)
+	url, hasAlerts := settings.TakeAlerts(h.Plane, f)
 	f.Fixed("region", "cannot be changed after creation")
-	secret, err := newWebhookSecret(h.Rand)
+	secret, err := settings.NewWebhookSecret(h.Rand)
 	if err != nil {
 		return projectEdit{}, err
 	}
@@ -301,6 +302,7 @@ func (h *handler) readPatch(f *kernel.Fields) (projectEdit, error) {
 		if hasCycle {
 			settings.SetCycle(&p.Cycle, &p.Epoch, cycle)
 		}
+		kernel.Set(hasLimits, &p.Limits, limits)
 		kernel.Set(hasUnbounded, &p.Unbounded, unbounded)
 		kernel.Set(hasErrors, &p.RecordProviderErrors, errors)
 		kernel.Set(hasContact, &p.Contact, who)
@@ -308,10 +310,10 @@ func (h *handler) readPatch(f *kernel.Fields) (projectEdit, error) {
 		kernel.Set(hasRoutes, &p.Policy.Routes, routes)
 		kernel.Set(hasGroup, &p.Group, above)
 		if hasAlerts {
-			setAlerts(p, url, secret)
+			settings.SetAlerts(&p.Alerts, url, secret)
 		}
 		return cache.apply(p)
 	}
-	affectsKeys := hasPlan || hasCycle || cache.hasScope || cache.hasTTL || hasUnbounded || hasErrors || hasContact || hasModels || hasRoutes || hasGroup
-	return projectEdit{version, affectsKeys, hasBudget, hasGroup, apply}, f.Err()
+	affectsKeys := hasPlan || hasCycle || cache.hasScope || cache.hasTTL || hasUnbounded || hasErrors || hasContact || hasModels || hasRoutes || hasGroup || hasLimits
+	return projectEdit{version, affectsKeys, hasBudget, hasLimits, hasGroup, apply}, f.Err()
 }

@@ -79,7 +79,7 @@ func (h *handler) putEnforcement(c *kernel.Call) (kernel.Answer, error) {
 		made.Pending = &waits
 		// The settings are delivered even if nothing changes. An earlier attempt may have missed some keys, and this
 		// response confirms that all of them have the change.
-		made.Republish = c.Project
+		made.Republish = []string{c.Project}
 		view.PolicyVersion = after.Policy.Version
 		return made, nil
 	})

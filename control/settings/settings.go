@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/postern-ai/postern/control/kernel"
-	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/directory"
 	"github.com/postern-ai/postern/core/doc"
@@ -27,7 +26,7 @@ func VersionPolicy(before, after *directory.Project) {
 
 // ProjectChange returns the commit that changes a project.
 func ProjectChange(cp *kernel.Plane, before, after *directory.Project, entry directory.Write) kernel.Change {
-	made := kernel.Change{Writes: []directory.Write{kernel.WriteProject(after), entry}, Deliveries: []abi.Delivery{cp.Store.SettingsTo(after)}}
+	made := kernel.Change{Writes: []directory.Write{kernel.WriteProject(after), entry}, Deliveries: cp.Store.SettingsOf(after)}
 	if before.Policy.Version != after.Policy.Version {
 		if after.Policy.Version != 0 {
 			made.Deliveries = append(made.Deliveries, directory.PolicyTo(after))
@@ -37,14 +36,14 @@ func ProjectChange(cp *kernel.Plane, before, after *directory.Project, entry dir
 		}
 	}
 	if affectsKeys(&before.Project, &after.Project) {
-		made.Republish = after.ID
+		made.Republish = []string{after.ID}
 	}
 	return made
 }
 
 // affectsKeys reports whether a change alters the keys' records or status.
 func affectsKeys(before, after *doc.Project) bool {
-	return doc.NewRecord(&doc.Key{}, 0, before, 0).Differs(doc.NewRecord(&doc.Key{}, 0, after, 0)) || before.Archived != after.Archived
+	return doc.NewRecord(&doc.Key{}, 0, before, 0).Differs(doc.NewRecord(&doc.Key{}, 0, after, 0)) || before.Archived != after.Archived || before.GroupArchived != after.GroupArchived
 }
 
 // PlanNames returns the names of the plans, starting with the default plan.
@@ -74,9 +73,29 @@ func EnforcementWord(e doc.Enforcement) string {
 
 // Budget periods: the API's words and the calendar's cycles, in the same order.
 var (
-	CycleWords = []string{"month", "week", "day"}
-	Cycles     = []calendar.Cycle{calendar.Monthly, calendar.Weekly, calendar.Daily}
+	CycleWords = []string{"month", "week", "day", "total"}
+	Cycles     = []calendar.Cycle{calendar.Monthly, calendar.Weekly, calendar.Daily, calendar.Total}
 )
+
+// StartOf returns the start of a budget period, or nil if it is the only one.
+func StartOf(p calendar.Period) *string {
+	first, _ := p.Bounds()
+	return boundOf(p, first)
+}
+
+// EndOf returns the end of a budget period, or nil if it never ends.
+func EndOf(p calendar.Period) *string {
+	_, end := p.Bounds()
+	return boundOf(p, end)
+}
+
+func boundOf(p calendar.Period, day uint64) *string {
+	if !p.Resets() {
+		return nil
+	}
+	text := kernel.Timestamp(day * calendar.DayMs)
+	return &text
+}
 
 // SetCycle sets a budget's cycle, given the API's word, and counts the change if it is one.
 func SetCycle(cycle *calendar.Cycle, epoch *uint64, word string) {

@@ -16,12 +16,15 @@ import (
 // counts once.
 const forecastDays = 7
 
+// maxForecastDays is how far ahead a forecast looks for the end of a budget that never resets.
+const maxForecastDays = 3650
+
 // forecastView is a forecast for the budget's current period. It assumes that the mean spend per day of the last full
 // days continues until the end of the period.
 type forecastView struct {
 	Days      uint64           `json:"days"`      // full days from which the mean was calculated; 0: there is no forecast yet
 	DailyMean *json.RawMessage `json:"dailyMean"` // dollars
-	Spend     *json.RawMessage `json:"spend"`     // dollars by the end of the period, as if the budget did not stop requests
+	Spend     *json.RawMessage `json:"spend"`     // dollars by the end of the period, as if the budget did not stop requests; null: it never ends
 	RunsOut   *string          `json:"runsOut"`   // day on which the budget is used up; null: not in this period
 }
 
@@ -52,10 +55,15 @@ func viewForecast(r *ledger.ReportReply, nowMs uint64, spent money.Pico, days ui
 		return v
 	}
 	_, end := r.Period.Bounds()
+	if !r.Period.Resets() {
+		end = calendar.Day(nowMs) + maxForecastDays
+	}
 	restMs := end*calendar.DayMs - min(nowMs, end*calendar.DayMs)
 	rest := money.Scale(spent, restMs, days*calendar.DayMs)
 	mean, spend := dollars(money.Scale(spent, 1, days)), dollars(money.Add(r.UsedPico, rest))
-	v.DailyMean, v.Spend = &mean, &spend
+	if v.DailyMean = &mean; r.Period.Resets() {
+		v.Spend = &spend
+	}
 	if left > 0 && rest > left {
 		v.RunsOut = dayOf(nowMs + uint64(money.Scale(left, days*calendar.DayMs, uint64(spent))))
 	}

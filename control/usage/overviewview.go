@@ -86,7 +86,7 @@ type overviewBudget struct {
 	Limit  json.RawMessage `json:"limit"`
 	Used   json.RawMessage `json:"used"`
 	Period string          `json:"period"`
-	End    string          `json:"end"` // exclusive
+	End    *string         `json:"end"` // exclusive; null: the budget never resets
 }
 
 type keyFigures struct {
@@ -241,10 +241,9 @@ func (h *handler) viewProject(o *overview, p *directory.Project) projectFigures 
 	}
 	v.Name, v.Active = &p.Name, !p.Archived
 	limit, used, period := h.budgetOf(o, p)
-	_, end := period.Bounds()
 	v.Budget = &overviewBudget{
 		money.Append(nil, limit, money.Dollar), money.Append(nil, used, money.Dollar), kernel.Translate(p.Cycle, settings.Cycles, settings.CycleWords),
-		kernel.Timestamp(end * calendar.DayMs),
+		settings.EndOf(period),
 	}
 	v.Forecast = h.forecastOf(o, p, &ledger.ReportReply{BudgetPico: limit, UsedPico: used, Period: period})
 	return v

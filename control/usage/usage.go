@@ -58,8 +58,8 @@ type budgetView struct {
 	Used      json.RawMessage `json:"used"`
 	Remaining json.RawMessage `json:"remaining"`
 	Period    string          `json:"period"`
-	Start     string          `json:"start"`
-	End       string          `json:"end"` // exclusive
+	Start     *string         `json:"start"` // null: the budget never resets
+	End       *string         `json:"end"`   // exclusive; null: the budget never resets
 }
 
 const (
@@ -229,11 +229,10 @@ func readDay(q *kernel.Query, name string, fallback uint64) uint64 {
 }
 
 func viewBudget(r *ledger.ReportReply, p *directory.Project) budgetView {
-	first, end := r.Period.Bounds()
 	return budgetView{
 		Limit: money.Append(nil, r.BudgetPico, money.Dollar), Used: money.Append(nil, r.UsedPico, money.Dollar),
 		Remaining: money.Append(nil, max(0, r.BudgetPico-r.UsedPico), money.Dollar),
-		Period:    kernel.Translate(p.Cycle, settings.Cycles, settings.CycleWords), Start: kernel.Timestamp(first * calendar.DayMs), End: kernel.Timestamp(end * calendar.DayMs),
+		Period:    kernel.Translate(p.Cycle, settings.Cycles, settings.CycleWords), Start: settings.StartOf(r.Period), End: settings.EndOf(r.Period),
 	}
 }
 

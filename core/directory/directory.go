@@ -23,12 +23,15 @@ const (
 	opForget   = 4
 	opProgress = 5
 	opRead     = 6
+	// opCommitMany is opCommit with a list of projects to republish.
+	opCommitMany  = 7
+	opUnpublished = 8
 )
 
 // Limits of one command, which keep an object's step small.
 const (
 	maxList   = 1000
-	MaxWrites = 100
+	MaxWrites = 1000
 )
 
 // List requests at most Limit documents whose key starts with Prefix and is greater than After. If Prefix is the
@@ -55,11 +58,11 @@ type Write struct {
 }
 
 // Commit makes all writes, or none if a version does not match. The deliveries are then made in order, each at least
-// once. If Republish is set to a project ID, the project's settings are also delivered to all of its keys.
+// once. The settings of the projects in Republish, which contains IDs, are also delivered to all of their keys.
 type Commit struct {
 	Writes     []Write
 	Deliveries []abi.Delivery
-	Republish  string
+	Republish  []string
 }
 
 // Encode returns the command.
@@ -85,7 +88,12 @@ func DecodeDocuments(data []byte) ([]Document, error) {
 // Encode returns the command.
 func (c *Commit) Encode() []byte {
 	var w abi.Writer
-	w.Uint(opCommit)
+	many := len(c.Republish) > 1 // Directories of older versions know only one
+	if many {
+		w.Uint(opCommitMany)
+	} else {
+		w.Uint(opCommit)
+	}
 	w.Uint(uint64(len(c.Writes)))
 	for _, write := range c.Writes {
 		w.String(write.Key)
@@ -96,12 +104,19 @@ func (c *Commit) Encode() []byte {
 	for i := range c.Deliveries {
 		w.Bytes(c.Deliveries[i].Encode())
 	}
-	w.String(c.Republish)
+	if many {
+		w.Uint(uint64(len(c.Republish)))
+	} else if len(c.Republish) == 0 {
+		w.String("")
+	}
+	for _, id := range c.Republish {
+		w.String(id)
+	}
 	writeEvents(&w, c.Writes)
 	return w.Buf
 }
 
-func decodeCommit(r *abi.Reader) (c Commit, err error) {
+func decodeCommit(r *abi.Reader, op uint64) (c Commit, err error) {
 	for n := r.Count(); n > 0; n-- {
 		c.Writes = append(c.Writes, Write{Key: r.String(), Version: r.Uint(), Value: r.Bytes()})
 	}
@@ -112,7 +127,13 @@ func decodeCommit(r *abi.Reader) (c Commit, err error) {
 		}
 		c.Deliveries = append(c.Deliveries, d)
 	}
-	c.Republish = r.String()
+	if op == opCommitMany {
+		for n := r.Count(); n > 0; n-- {
+			c.Republish = append(c.Republish, r.String())
+		}
+	} else if id := r.String(); id != "" {
+		c.Republish = []string{id}
+	}
 	readEvents(r, c.Writes)
 	return c, r.Err()
 }
@@ -130,7 +151,7 @@ func Reads(command []byte) ([]abi.Range, error) {
 		return republishReads(), nil
 	}
 	r := abi.Reader{Buf: command}
-	switch r.Uint() {
+	switch op := r.Uint(); op {
 	case opList:
 		prefix, after, limit := r.String(), r.String(), min(r.Uint(), maxList)
 		start := rowDocument + max(prefix, after+"\x00")
@@ -140,10 +161,12 @@ func Reads(command []byte) ([]abi.Range, error) {
 		return []abi.Range{{Start: start, End: rowDocument + prefix + "\x7f", Limit: limit}}, r.End()
 	case opProgress:
 		return progressReads(r.String()), r.End()
+	case opUnpublished:
+		return unpublishedReads(&r)
 	case opRead:
 		return documentReads(&r)
-	case opCommit:
-		commit, err := decodeCommit(&r)
+	case opCommit, opCommitMany:
+		commit, err := decodeCommit(&r, op)
 		ranges := []abi.Range{{Start: rowSeq}}
 		for _, write := range commit.Writes {
 			ranges = append(ranges, abi.Range{Start: rowDocument + write.Key})
@@ -161,13 +184,15 @@ func Apply(in *abi.ObjectInput) (abi.ObjectOutput, error) {
 		return republish(in)
 	}
 	r := abi.Reader{Buf: in.Command}
-	switch r.Uint() {
+	switch op := r.Uint(); op {
 	case opList, opRead:
 		return list(in.Rows), nil
+	case opUnpublished:
+		return unpublished(in.Rows), nil
 	case opProgress:
 		return progress(in.Rows), nil
-	case opCommit:
-		commit, err := decodeCommit(&r)
+	case opCommit, opCommitMany:
+		commit, err := decodeCommit(&r, op)
 		if err != nil {
 			return abi.ObjectOutput{}, err
 		}
@@ -203,7 +228,7 @@ func splitVersion(stored []byte) (uint64, []byte) {
 func apply(commit *Commit, in *abi.ObjectInput) (abi.ObjectOutput, error) {
 	var out abi.ObjectOutput
 	rows := in.Rows
-	if len(commit.Writes) > MaxWrites {
+	if len(commit.Writes) > MaxWrites || len(commit.Republish) > MaxWrites {
 		return out, abi.ErrMalformed
 	}
 	for _, write := range commit.Writes {
@@ -225,8 +250,8 @@ func apply(commit *Commit, in *abi.ObjectInput) (abi.ObjectOutput, error) {
 		out.Puts = append(out.Puts, outbox(commit.Deliveries, versionOf(rows, rowSeq))...)
 		out.Deliver = true
 	}
-	if commit.Republish != "" {
-		out.Puts = append(out.Puts, abi.Row{Key: rowRepublish + commit.Republish})
+	for _, id := range commit.Republish {
+		out.Puts = append(out.Puts, abi.Row{Key: rowRepublish + id})
 		out.AlarmMs = in.NowMs + 1
 	}
 	events, err := appendEvents(commit.Writes, in)

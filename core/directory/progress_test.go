@@ -1,9 +1,11 @@
 package directory_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/postern-ai/postern/core/directory"
+	"github.com/postern-ai/postern/core/doc"
 )
 
 func (r *testDirectory) progress(id string) bool {
@@ -16,7 +18,51 @@ func (r *testDirectory) progress(id string) bool {
 	if err != nil {
 		r.Fatal(err)
 	}
+	if left := r.unpublished("proj_none", id, "proj_none2"); (len(left) == 0) != done || !done && !slices.Equal(left, []string{id}) {
+		r.Errorf("%s: done is %v, but %q are unpublished", id, done, left)
+	}
 	return done
+}
+
+func (r *testDirectory) unpublished(ids ...string) []string {
+	r.Helper()
+	reply, err := r.Call(r.now, directory.Unpublished(ids))
+	if err != nil {
+		r.Fatal(err)
+	}
+	left, err := directory.DecodeUnpublished(reply)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return left
+}
+
+// One commit marks several projects, each of which is then published.
+func TestRepublishProjectsOfOneCommit(t *testing.T) {
+	r := newTestDirectory(t)
+	commit := directory.Commit{Republish: []string{"proj_a", "proj_b", "proj_c"}}
+	for _, id := range commit.Republish {
+		r.project(id, 2)
+		p := doc.Project{ID: id, Plan: "team"}
+		commit.Writes = append(commit.Writes, directory.Write{Key: doc.ProjectKey(id), Version: 1, Value: p.Encode()})
+	}
+	if conflict := r.commit(commit); conflict != "" {
+		t.Fatal(conflict)
+	}
+	if left := r.unpublished(append(commit.Republish, "proj_d")...); !slices.Equal(left, commit.Republish) {
+		t.Errorf("after the commit: %q", left)
+	}
+	for r.ring() {
+	}
+	if meters, records := r.delivered(); len(meters) != 6 || len(records) != 6 {
+		t.Errorf("delivered to %q and %d records, want a status and a record for each key", meters, len(records))
+	}
+	if left := r.unpublished(commit.Republish...); len(left) > 0 {
+		t.Errorf("after the deliveries: %q", left)
+	}
+	if _, err := r.Call(r.now, directory.Unpublished(make([]string, directory.MaxUnpublished+1))); err == nil {
+		t.Error("too many projects are accepted")
+	}
 }
 
 // A change is done when its last delivery has left the outbox, regardless of other projects' pending deliveries.

@@ -42,8 +42,11 @@ func republish(in *abi.ObjectInput) (abi.ObjectOutput, error) {
 	}
 	p, found, last := decodeRepublishPage(in.Rows[1:])
 	var deliveries []abi.Delivery
-	if after == justMoved && p.Policy.Version != 0 {
-		deliveries = append(deliveries, PolicyTo(p))
+	if after == justMoved {
+		deliveries = LimitsTo(p, in.NowMs)
+		if p.Policy.Version != 0 {
+			deliveries = append(deliveries, PolicyTo(p))
+		}
 	}
 	for i := range found {
 		deliveries = append(deliveries, StatusTo(&found[i], p), RecordTo(&found[i], p))

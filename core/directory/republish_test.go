@@ -54,7 +54,7 @@ func (r *testDirectory) project(id string, n int) {
 func (r *testDirectory) change(id, plan string, version uint64) {
 	r.Helper()
 	p := doc.Project{ID: id, Plan: plan}
-	c := directory.Commit{Writes: []directory.Write{{Key: doc.ProjectKey(id), Version: version, Value: p.Encode()}}, Republish: id}
+	c := directory.Commit{Writes: []directory.Write{{Key: doc.ProjectKey(id), Version: version, Value: p.Encode()}}, Republish: []string{id}}
 	if conflict := r.commit(c); conflict != "" {
 		r.Fatal(conflict)
 	}
@@ -197,7 +197,7 @@ func TestConflictRepublishesNothing(t *testing.T) {
 	r := newTestDirectory(t)
 	r.project("proj_a", 3)
 	p := doc.Project{ID: "proj_a"}
-	conflict := r.commit(directory.Commit{Writes: []directory.Write{{Key: doc.ProjectKey("proj_a"), Version: 9, Value: p.Encode()}}, Republish: "proj_a"})
+	conflict := r.commit(directory.Commit{Writes: []directory.Write{{Key: doc.ProjectKey("proj_a"), Version: 9, Value: p.Encode()}}, Republish: []string{"proj_a"}})
 	if conflict != doc.ProjectKey("proj_a") || r.AlarmMs != 0 {
 		t.Errorf("%q, alarm %d", conflict, r.AlarmMs)
 	}

@@ -24,7 +24,7 @@ var (
 		Archived: true, Cycle: calendar.Daily, Epoch: 10, Alerts: doc.Alerts{URL: "https://a.example", Secret: []byte{4}}, Policy: wholePolicy,
 		Cache: doc.CacheGlobal, Unbounded: true, Contact: "c", RecordProviderErrors: true,
 		Chain: []doc.Node{{ID: "root", Name: "all", Cycle: calendar.Weekly, Epoch: 2}, {ID: "grp_1", Unit: doc.Tokens}}, Group: "grp_1",
-		Limits: doc.PeriodLimits{Requests: 3, Tokens: 4}, Restrictions: []doc.Restriction{{ID: "grp_1", Name: "n", Models: []string{"a"}}},
+		Limits: doc.PeriodLimits{Requests: 3, Tokens: 4}, Restrictions: []doc.Restriction{{ID: "grp_1", Name: "n", Models: []string{"a"}}}, GroupArchived: true,
 	}
 	wholeKey = doc.Key{
 		ID: "key_1", ProjectID: "proj_1", Name: "k", Kind: keys.Project, Environment: keys.Development, Hash: "h", Last4: "abcd", Status: doc.Inactive,
@@ -35,7 +35,7 @@ var (
 	wholeGroup = doc.Group{
 		ID: "grp_1", Name: "g", Parent: "root", Budgeted: true, BudgetPico: 1, Cycle: calendar.Weekly, Epoch: 2, Soft: true,
 		Limits: doc.PeriodLimits{Requests: 6, Tokens: 7}, Models: []string{"m"}, Archived: true, HideNames: true,
-		Alerts: doc.Alerts{URL: "u", Secret: []byte{1}}, CreatedMs: 3, Revision: 4, Applied: 5,
+		Alerts: doc.Alerts{URL: "u", Secret: []byte{1}}, CreatedMs: 3, Revision: 4, Applied: 5, Delivered: 99,
 	}
 	wholeRecord = doc.NewRecord(&wholeKey, 3, &wholeProject, 4)
 )
@@ -156,7 +156,7 @@ func TestNewestFormatsAreOptional(t *testing.T) {
 	p, r := wholeProject, wholeRecord
 	for n, drop := range []func(){
 		func() {
-			p.Chain, p.Group, p.Limits, p.Restrictions = nil, "", doc.PeriodLimits{}, nil
+			p.Chain, p.Group, p.Limits, p.Restrictions, p.GroupArchived = nil, "", doc.PeriodLimits{}, nil, false
 			r.Chain, r.Restrictions, r.Own = nil, nil, doc.KeyBudget{}
 		},
 		func() { p.RecordProviderErrors, r.RecordProviderErrors = false, false },

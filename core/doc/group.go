@@ -25,6 +25,8 @@ type Group struct {
 	Revision   uint64 // counts changes
 	// Applied is the revision that all projects below have in their chains.
 	Applied uint64
+	// Delivered is a revision that the meters of all keys below have. There may be a later one.
+	Delivered uint64
 }
 
 // MaxGroups limits the groups of a deployment.
@@ -86,4 +88,5 @@ func (g *Group) fields(f *abi.Fields) {
 	f.Uint(&g.CreatedMs)
 	f.Uint(&g.Revision)
 	f.Uint(&g.Applied)
+	f.Uint(&g.Delivered)
 }

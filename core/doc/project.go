@@ -43,6 +43,8 @@ type Project struct {
 	Limits PeriodLimits
 	// Restrictions are the lists of models of the deployment and the groups above the project, from the deployment down.
 	Restrictions []Restriction
+	// GroupArchived reports whether a group above the project is archived. The project's keys are then rejected.
+	GroupArchived bool
 }
 
 // path returns the project's chain and the entries of its own limits.
@@ -72,7 +74,7 @@ func (p *Project) Encode() []byte {
 	var w abi.Writer
 	format := uint64(projectFormat)
 	switch { // older instances read the older formats
-	case len(p.Chain) > 0 || p.Group != "" || p.Limits != PeriodLimits{} || len(p.Restrictions) > 0:
+	case len(p.Chain) > 0 || p.Group != "" || p.Limits != PeriodLimits{} || len(p.Restrictions) > 0 || p.GroupArchived:
 	case p.RecordProviderErrors:
 		format = 6
 	default:
@@ -137,6 +139,7 @@ func (p *Project) treeFields(f *abi.Fields) {
 	chainField(f, &p.Chain)
 	p.Limits.fields(f)
 	restrictionsField(f, &p.Restrictions)
+	f.Bool(&p.GroupArchived)
 }
 
 func (p *Project) policyField(f *abi.Fields) (err error) {

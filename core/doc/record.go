@@ -50,9 +50,10 @@ func (rec Record) Differs(o Record) bool {
 	return string(rec.Encode()) != string(o.Encode())
 }
 
-// StatusIn returns the effective status of a key in its project. The keys of an archived project are inactive.
+// StatusIn returns the effective status of a key in its project. The keys of an archived project are inactive, and
+// those of projects below an archived group.
 func (k *Key) StatusIn(p *Project) Status {
-	if p.Archived && k.Status == Active {
+	if (p.Archived || p.GroupArchived) && k.Status == Active {
 		return Inactive
 	}
 	return k.Status

@@ -218,7 +218,7 @@ func (op *operation) commit() {
 		Deliveries: op.deliveries,
 	}
 	if op.republish {
-		commit.Republish = op.p.id
+		commit.Republish = []string{op.p.id}
 	}
 	op.committing = true
 	op.call(abi.ClassDirectory, directory.Name, commit.Encode(), func(reply []byte) {

@@ -1,4 +1,4 @@
-package projects
+package settings
 
 import (
 	"net/netip"

@@ -1,4 +1,4 @@
-package projects
+package settings
 
 import (
 	"io"
@@ -8,7 +8,6 @@ import (
 
 	"github.com/postern-ai/postern/control/kernel"
 	"github.com/postern-ai/postern/core/base64"
-	"github.com/postern-ai/postern/core/directory"
 	"github.com/postern-ai/postern/core/doc"
 )
 
@@ -29,8 +28,8 @@ const (
 		kernel.EnvWebhooks + "=on on the " // Runtime
 )
 
-// alerts takes the field "alerts", which is {"url"} or null.
-func (h *handler) alerts(f *kernel.Fields) (address string, given bool) {
+// TakeAlerts takes the field "alerts", which is {"url"} or null. For null, the address is empty.
+func TakeAlerts(cp *kernel.Plane, f *kernel.Fields) (address string, given bool) {
 	if f.Null("alerts") {
 		return "", true
 	}
@@ -43,7 +42,7 @@ func (h *handler) alerts(f *kernel.Fields) (address string, given bool) {
 	}
 	address, isText := inner.Text("url", "")
 	if isText {
-		if problem := h.webhookProblem(address); problem != "" {
+		if problem := webhookProblem(cp, address); problem != "" {
 			inner.Problem("url", problem)
 		}
 	}
@@ -54,7 +53,7 @@ func (h *handler) alerts(f *kernel.Fields) (address string, given bool) {
 // webhookProblem describes the problem with the URL of a webhook. It returns an empty string if there is none. The
 // URL must be https and, judging by its text, point to the internet. If private hosts are allowed, plain http to this
 // machine is also allowed, for development. Names are not resolved.
-func (h *handler) webhookProblem(text string) string {
+func webhookProblem(cp *kernel.Plane, text string) string {
 	u, err := url.Parse(text)
 	switch {
 	case len(text) > maxURLBytes:
@@ -73,8 +72,8 @@ func (h *handler) webhookProblem(text string) string {
 		return plainURL
 	case host == noHost, u.Scheme != "https" && u.Scheme != "http":
 		return invalidURL
-	case host != public && !h.PrivateWebhooks():
-		return privateURL + h.Runtime
+	case host != public && !cp.PrivateWebhooks():
+		return privateURL + cp.Runtime
 	}
 	return ""
 }
@@ -93,20 +92,50 @@ func hostOf(address string) string {
 	return u.Scheme + "://" + u.Host + "/***"
 }
 
+// AlertsView is the webhook for alerts as the API returns it. Secret is set only in the response to the request that
+// creates the secret.
+type AlertsView struct {
+	URL         string `json:"url"`
+	SecretLast4 string `json:"secretLast4"`
+	Secret      string `json:"secret,omitempty"`
+}
+
+// ViewAlerts returns the API's view, or nil if no alerts are sent. It has the secret if the alerts before the request
+// had another one.
+func ViewAlerts(a, before *doc.Alerts) *AlertsView {
+	if a.URL == "" {
+		return nil
+	}
+	secret := webhookSecret(a.Secret)
+	v := &AlertsView{URL: a.URL, SecretLast4: secret[len(secret)-4:]}
+	kernel.Set(string(a.Secret) != string(before.Secret), &v.Secret, secret)
+	return v
+}
+
+// Redacted returns the view for viewers and the audit log. Only owners see the webhook's full URL, because its path
+// may contain a secret, as is common among chat services.
+func (v *AlertsView) Redacted() *AlertsView {
+	if v == nil {
+		return nil
+	}
+	return &AlertsView{URL: hostOf(v.URL), SecretLast4: v.SecretLast4}
+}
+
 // webhookSecret encodes a secret in the format of Standard Webhooks.
 func webhookSecret(secret []byte) string { return string(base64.Append([]byte("whsec_"), secret)) }
 
-func newWebhookSecret(rand io.Reader) ([]byte, error) {
+// NewWebhookSecret returns a random signing key.
+func NewWebhookSecret(rand io.Reader) ([]byte, error) {
 	secret := make([]byte, webhookSecretBytes)
 	_, err := io.ReadFull(rand, secret)
 	return secret, err
 }
 
-// setAlerts sets the webhook's URL. A new URL gets the new secret.
-func setAlerts(p *directory.Project, url string, secret []byte) {
-	if url == p.Alerts.URL {
+// SetAlerts sets the webhook's URL. A new URL gets the new secret.
+func SetAlerts(a *doc.Alerts, url string, secret []byte) {
+	if url == a.URL {
 		return
 	}
-	p.Alerts = doc.Alerts{URL: url}
-	kernel.Set(url != "", &p.Alerts.Secret, secret)
+	*a = doc.Alerts{URL: url}
+	kernel.Set(url != "", &a.Secret, secret)
 }

@@ -1,0 +1,96 @@
+package kernel
+
+import (
+	"context"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/directory"
+)
+
+// keysOf is a project with some of its keys, in a consistent state.
+type keysOf struct {
+	project directory.Project
+	keys    []directory.Key
+}
+
+// parallelReads is the number of projects whose keys are read together.
+const parallelReads = 4 * maxParallel
+
+// firstKeys reads the first keys of projects, at most MaxUpdatedKeys in all. more reports whether there are others.
+func (s Store) firstKeys(ctx context.Context, ids []string) (all []keysOf, more bool, err error) {
+	room := MaxUpdatedKeys
+	for len(ids) > 0 && room > 0 {
+		part := make([]keysOf, min(len(ids), parallelReads))
+		err := Parallel(Indexes(part), func(i int) (err error) {
+			part[i].project, part[i].keys, err = s.snapshot(ctx, ids[i], MaxUpdatedKeys+1)
+			return err
+		})
+		if err != nil {
+			return nil, false, err
+		}
+		for i := range part {
+			n := min(len(part[i].keys), room)
+			more = more || n < len(part[i].keys)
+			part[i].keys, room = part[i].keys[:n], room-n
+		}
+		all, ids = append(all, part...), ids[len(part):]
+	}
+	return all, more || len(ids) > 0, nil
+}
+
+// Update delivers the current settings of projects to the meters of their first keys, at most MaxUpdatedKeys in all,
+// and waits for these keys' leases. The Directory will deliver the settings as well. more reports whether there are
+// other keys.
+func (s Store) Update(ctx context.Context, projectIDs []string) (more bool, err error) {
+	more, waitMs, err := s.updateKeys(ctx, projectIDs)
+	if err != nil {
+		return more, err
+	}
+	return more, s.Wait(ctx, waitMs)
+}
+
+// updateKeys is Update without the wait. waitMs is the same as in Deliver.
+func (s Store) updateKeys(ctx context.Context, projectIDs []string) (more bool, waitMs uint64, err error) {
+	all, more, err := s.firstKeys(ctx, projectIDs)
+	if err != nil {
+		return false, 0, err
+	}
+	var deliveries []abi.Delivery
+	for i := range all {
+		p, keys := &all[i].project, all[i].keys
+		to := make([]abi.Delivery, len(keys))
+		for i := range keys {
+			to[i] = directory.StatusTo(&keys[i], p)
+		}
+		deliveries = append(deliveries, s.WithSettings(p, to...)...)
+	}
+	waitMs, err = s.deliverInOrder(ctx, deliveries)
+	return more, waitMs, err
+}
+
+// Republished reports whether the last change of a project that affects its keys has reached all of them.
+func (s Store) Republished(ctx context.Context, projectID string) (bool, error) {
+	reply, err := s.Objects.Call(ctx, abi.ClassDirectory, directory.Name, "", directory.Progress(projectID))
+	if err != nil {
+		return false, Unavailable(err)
+	}
+	return directory.DecodeProgress(reply)
+}
+
+// Unpublished returns the projects whose last change that affects their keys has not reached all of them.
+func (s Store) Unpublished(ctx context.Context, projectIDs []string) (left []string, err error) {
+	for len(projectIDs) > 0 {
+		part := projectIDs[:min(len(projectIDs), directory.MaxUnpublished)]
+		projectIDs = projectIDs[len(part):]
+		reply, err := s.Objects.Call(ctx, abi.ClassDirectory, directory.Name, "", directory.Unpublished(part))
+		if err != nil {
+			return nil, Unavailable(err)
+		}
+		ids, err := directory.DecodeUnpublished(reply)
+		if err != nil {
+			return nil, err
+		}
+		left = append(left, ids...)
+	}
+	return left, nil
+}
