@@ -21,7 +21,7 @@ func TestMessages(t *testing.T) {
 	for _, c := range []struct{ method, path, body, want string }{
 		{"POST", "/api/admin/projects", `{}`, "name is required"},
 		{"POST", "/api/admin/projects", `{"name":7}`, "name must be a string, got a number"},
-		{"POST", "/api/admin/projects", `{"name":"x","budgetPeriod":"year"}`, `budgetPeriod must be month, week or day, got "year"`},
+		{"POST", "/api/admin/projects", `{"name":"x","budgetPeriod":"year"}`, `budgetPeriod must be month, week, day or total, got "year"`},
 		{"POST", "/api/admin/projects", `{"name":"x","budgetPeriod":["day"]}`, "budgetPeriod must be a string, got an array"},
 		{"POST", "/api/admin/projects", `{"name":"x","cacheTtlSeconds":-1}`, "cacheTtlSeconds must be an integer between 0 and 2592000, got -1"},
 		{"PATCH", path, `{"budget":0.0000000000001}`, "budget must be a dollar amount between 0 and 9000000 with at most 12 decimal places, got 0.0000000000001"},
@@ -31,7 +31,7 @@ func TestMessages(t *testing.T) {
 		{"POST", "/api/admin/projects", `{"name":"x","models":[5]}`, "models must be an array of strings, got an array with other elements"},
 		{"POST", "/api/admin/projects", `{"name":"x","alerts":{}}`, "alerts cannot be set when the project is created; set it with PATCH afterwards"},
 		{"POST", "/api/admin/projects", `[]`, "body must be a JSON object, got an array"},
-		{"PATCH", path, `{"owner":"me"}`, "owner is unknown; the fields are version, name, plan, budget, budgetPeriod, cache, cacheTtlSeconds, unbounded, recordProviderErrors, contact, models, routes, group and alerts"},
+		{"PATCH", path, `{"owner":"me"}`, "owner is unknown; the fields are version, name, plan, budget, budgetPeriod, limits, cache, cacheTtlSeconds, unbounded, recordProviderErrors, contact, models, routes, group and alerts"},
 		{"PATCH", path, `{"region":"weur"}`, "region cannot be changed after creation"},
 		{"PATCH", path, `{"version":99}`, "version is 1, got 99"},
 		{"PATCH", keyPath, `{"version":7}`, "version is 1, got 7"},

@@ -13,51 +13,6 @@ import (
 	"github.com/postern-ai/postern/core/fault"
 )
 
-// projectPage is the number of projects that one call reads.
-const projectPage = 100
-
-// eachProject calls visit with each project, oldest first.
-func eachProject(ctx context.Context, s kernel.Store, visit func(*directory.Project)) error {
-	page := directory.List{Prefix: doc.ProjectKey(""), Limit: projectPage}
-	for {
-		docs, err := s.List(ctx, page)
-		if err != nil {
-			return err
-		}
-		for _, d := range docs {
-			p, err := directory.DecodeProject(d)
-			if err != nil {
-				return err
-			}
-			visit(&p)
-			page.After = d.Key
-		}
-		if len(docs) < projectPage {
-			return nil
-		}
-	}
-}
-
-// projectsBelow returns the IDs of the projects in a group and in the groups below it, oldest first. A project that
-// enters the group after the group's commit need not be among them: its own commit has the current chain.
-func projectsBelow(ctx context.Context, s kernel.Store, id string) (ids []string, err error) {
-	all, err := s.Groups(ctx)
-	if err != nil {
-		return nil, err
-	}
-	below := []string{id}
-	for i := range all {
-		if all[i].Parent == id {
-			below = append(below, all[i].ID)
-		}
-	}
-	return ids, eachProject(ctx, s, func(p *directory.Project) {
-		if id == doc.Root || slices.Contains(below, p.Group) {
-			ids = append(ids, p.ID)
-		}
-	})
-}
-
 var errRootStays = kernel.Invalid(fault.Detail{Field: "group", Message: "must not be " + doc.Root + ", which cannot be deleted; to remove its budget, PATCH it with budget null"})
 
 // isEmpty returns a 409 if a group has projects or groups. A project that enters the group meanwhile writes its
@@ -73,7 +28,7 @@ func (h *handler) isEmpty(ctx context.Context, id string) error {
 			groups++
 		}
 	}
-	err = eachProject(ctx, h.Store, func(p *directory.Project) {
+	err = h.Store.EachProject(ctx, func(p *directory.Project) {
 		if p.Group == id {
 			projects++
 		}
@@ -104,7 +59,7 @@ type descent struct {
 // bringDown brings a change of a group to the projects below it and notes in the group's document that all
 // of them have it. pending reports whether the Directory has yet to deliver it to some of the keys.
 func bringDown(ctx context.Context, cp *kernel.Plane, d *descent) (pending bool, err error) {
-	ids, err := projectsBelow(ctx, cp.Store, d.group.ID)
+	ids, err := cp.Store.ProjectsBelow(ctx, d.group.ID)
 	if err != nil {
 		return false, err
 	}
@@ -219,7 +174,7 @@ func isDelivered(ctx context.Context, s kernel.Store, g *directory.Group) (bool,
 	if g.Delivered == g.Revision || g.Applied < g.Revision {
 		return g.Delivered == g.Revision, nil
 	}
-	ids, err := projectsBelow(ctx, s, g.ID)
+	ids, err := s.ProjectsBelow(ctx, g.ID)
 	if err != nil {
 		return false, err
 	}

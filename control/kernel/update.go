@@ -94,3 +94,15 @@ func (s Store) Unpublished(ctx context.Context, projectIDs []string) (left []str
 	}
 	return left, nil
 }
+
+// WithKeys reads the projects with the first keys, at most MaxUpdatedKeys in all. Projects without keys are not among
+// them. complete reports whether these are all keys.
+func (s Store) WithKeys(ctx context.Context, ids []string) (projects []directory.Project, complete bool, err error) {
+	all, more, err := s.firstKeys(ctx, ids)
+	for i := range all {
+		if len(all[i].keys) > 0 {
+			projects = append(projects, all[i].project)
+		}
+	}
+	return projects, !more, err
+}

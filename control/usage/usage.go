@@ -27,7 +27,7 @@ func Routes(p *kernel.Plane) []kernel.Route {
 	return []kernel.Route{
 		{Method: http.MethodGet, Path: kernel.ProjectPath + "/usage", For: kernel.Operators, Operation: "projectUsage", Serve: h.getUsage},
 		{Method: http.MethodGet, Path: kernel.ProjectPath + "/requests", For: kernel.Operators, Operation: "requests", Serve: h.listRequests},
-		h.findRoute(), h.overviewRoute(),
+		h.findRoute(), h.overviewRoute(), h.groupRoute(),
 		{Method: http.MethodGet, Path: kernel.ProjectPath + "/costs", For: kernel.Operators, Operation: "projectCosts", Serve: h.getCosts},
 		{Method: http.MethodGet, Path: kernel.ProjectPath + "/costs/compare", For: kernel.Operators, Operation: "compareCosts", Serve: h.compareCosts},
 	}
