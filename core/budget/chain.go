@@ -52,7 +52,7 @@ func (a *Amounts) Of(u doc.Unit) int64 {
 type Level struct {
 	Ledger          string // its name; empty for the Ledger of the key's project
 	Slot            uint64 // identifies the level in the meter, even after the project has moved; 0 for the project's Ledger
-	Own             int64  // the key's own budget per period, which has no Ledger; 0: there is a Ledger
+	Own             int64  // one more than the key's own budget per period, which has no Ledger; 0: there is a Ledger
 	Slice, Previous Slice
 	Epoch           uint64 // a new one starts when the meter returns budget; grants of earlier epochs are void
 	RecalledMs      uint64 // time of the last unconditional recall in the slice's period; 0: none
@@ -185,7 +185,7 @@ func (c *Chain) take(from *[]Level, now uint64, name string) Level {
 
 // setOwn sets the limit of a key's own budget. It keeps the spending of the period.
 func (l *Level) setOwn(limit int64) {
-	l.Own, l.Slice.Live, l.Slice.Granted = limit, true, limit
+	l.Own, l.Slice.Live, l.Slice.Granted = limit+1, true, limit
 }
 
 func (c *Chain) isBelow(ledgers []string) bool {
@@ -303,7 +303,7 @@ func (c *Chain) rollover(level int, p calendar.Period) {
 		return
 	}
 	c.drop(func(h *Hold) bool { return h.Levels > level })
-	l.Previous, l.Slice, l.RecalledMs = l.Slice, Slice{Period: p, Live: l.Own > 0, Granted: l.Own}, 0
+	l.Previous, l.Slice, l.RecalledMs = l.Slice, Slice{Period: p, Live: l.Own > 0, Granted: max(0, l.Own-1)}, 0
 }
 
 // Release ends the incomplete reservation of a request.
