@@ -59,8 +59,8 @@ func (e *edit) apply(g *directory.Group) {
 	kernel.Set(e.hasHide, &g.HideNames, e.hideNames)
 }
 
-// lowered returns the names of the Ledgers of which meters have to return what they hold. Those whose budget or limit
-// only grew are not among them. Those with the same one are, because an earlier attempt may have missed some meters.
+// lowered returns the names of the Ledgers of which meters have to return what they hold. A Ledger with the same budget or
+// limit as before is among them, because an earlier attempt may have missed some meters. One with a higher is not.
 func (e *edit) lowered(before, after *directory.Group) (names []string) {
 	if !e.budget.SetsBudget() && !e.hasLimits && !e.hasEnforce {
 		return nil

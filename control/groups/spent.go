@@ -45,7 +45,7 @@ func (h *handler) spent(ctx context.Context, g *directory.Group) (*spentView, er
 	return &view, nil
 }
 
-// usedOf returns what was used of a node in its present period.
+// usedOf returns the used part of a node in its present period.
 func (h *handler) usedOf(ctx context.Context, n *doc.Node) (int64, error) {
 	day := calendar.Day(h.NowMs())
 	report := ledger.Report{FirstDay: day, EndDay: day + 1, Final: true}

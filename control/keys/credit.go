@@ -13,11 +13,7 @@ func (h *handler) creditKey(c *kernel.Call) (kernel.Answer, error) {
 	}
 	var made settings.Credited
 	err = h.Store.Change(c, func() (kernel.Change, error) {
-		p, err := h.Store.Project(c, c.Project)
-		if err != nil {
-			return kernel.Change{}, err
-		}
-		before, err := h.Store.Key(c, c.Project, c.Key)
+		p, before, err := h.read(c)
 		if err != nil {
 			return kernel.Change{}, err
 		}
@@ -27,7 +23,7 @@ func (h *handler) creditKey(c *kernel.Call) (kernel.Answer, error) {
 		switch {
 		case err != nil:
 			return kernel.Change{}, err
-		case made.Repeated: // the meter may not have it yet
+		case made.Repeated: // perhaps the meter does not have it yet
 			return h.commitOf(&after, &next), nil
 		}
 		entry, err := h.AuditWrite(c, c.Project, c.Key,

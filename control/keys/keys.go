@@ -153,11 +153,7 @@ func (h *handler) viewKeys(ctx context.Context, p *directory.Project, found []di
 
 // getKey serves GET …/keys/{key}.
 func (h *handler) getKey(c *kernel.Call) (kernel.Answer, error) {
-	p, err := h.Store.Project(c, c.Project)
-	if err != nil {
-		return kernel.Answer{}, err
-	}
-	k, err := h.Store.Key(c, c.Project, c.Key)
+	p, k, err := h.read(c)
 	if err != nil {
 		return kernel.Answer{}, err
 	}
@@ -166,6 +162,14 @@ func (h *handler) getKey(c *kernel.Call) (kernel.Answer, error) {
 		return kernel.Answer{}, err
 	}
 	return kernel.OK(views[0]), nil
+}
+
+// read reads the key of the path and its project.
+func (h *handler) read(c *kernel.Call) (p directory.Project, k directory.Key, err error) {
+	if p, err = h.Store.Project(c, c.Project); err == nil {
+		k, err = h.Store.Key(c, c.Project, c.Key)
+	}
+	return p, k, err
 }
 
 // patchKey serves PATCH …/keys/{key}. Omitted fields keep their values. The kind and the environment are part of the
@@ -316,11 +320,7 @@ var alreadyExpired = fault.Detail{Field: "key", Message: "has expired; set a lat
 const clockDifference = time.Minute
 
 func (h *handler) rotation(c *kernel.Call, fresh *directory.Key, grace time.Duration) (kernel.Change, error) {
-	p, err := h.Store.Project(c, c.Project)
-	if err != nil {
-		return kernel.Change{}, err
-	}
-	before, err := h.Store.Key(c, c.Project, c.Key)
+	p, before, err := h.read(c)
 	if err != nil {
 		return kernel.Change{}, err
 	}

@@ -215,8 +215,7 @@ func (h *handler) restoreProject(c *kernel.Call) (kernel.Answer, error) {
 type projectEdit struct {
 	version     uint64 // expected; 0: any
 	affectsKeys bool   // true even if nothing changes, because an earlier attempt may have missed some keys
-	setsBudget  bool
-	setsLimits  bool
+	budget      budgetEdit
 	setsGroup   bool
 	apply       func(*directory.Project) error
 }
@@ -254,24 +253,10 @@ func (h *handler) changeProject(c *kernel.Call, edit projectEdit) (kernel.Answer
 		if edit.affectsKeys { // needed even if nothing changes, because the response confirms that all keys have the change
 			made.Republish = []string{c.Project}
 		}
-		made.Recall = edit.recall(&before, &after)
+		made.Recall = edit.budget.recall(&before, &after)
 		return made, err
 	})
 	return kernel.OK(view), err
-}
-
-// recall returns the budget that meters may hold too much of.
-func (e *projectEdit) recall(before, after *directory.Project) kernel.Recall {
-	r := kernel.Recall{Projects: []string{after.ID}}
-	if e.setsBudget && after.BudgetPico <= before.BudgetPico { // an earlier attempt may have missed some meters
-		r.Ledgers = append(r.Ledgers, "")
-	}
-	if e.setsLimits {
-		for _, u := range settings.LoweredUnits(&before.Limits, &after.Limits) {
-			r.Ledgers = append(r.Ledgers, doc.LedgerName(after.ID, u))
-		}
-	}
-	return r
 }
 
 // readPatch decodes the fields of a PATCH.
@@ -279,9 +264,7 @@ func (h *handler) readPatch(f *kernel.Fields) (projectEdit, error) {
 	version, _ := f.Integer("version", 1, 1<<53)
 	name, hasName := f.Name()
 	plan, hasPlan := f.Choice("plan", "", settings.PlanNames(h.Plane))
-	budget, hasBudget := f.Budget(0)
-	cycle, hasCycle := f.Choice("budgetPeriod", "", settings.CycleWords)
-	limits, hasLimits := settings.TakePeriodLimits(f)
+	budget := takeBudget(f)
 	cache := takeCache(f)
 	unbounded, hasUnbounded := f.Boolean("unbounded")
 	errors, hasErrors := f.Boolean("recordProviderErrors")
@@ -298,11 +281,7 @@ func (h *handler) readPatch(f *kernel.Fields) (projectEdit, error) {
 	apply := func(p *directory.Project) error {
 		kernel.Set(hasName, &p.Name, name)
 		kernel.Set(hasPlan, &p.Plan, plan)
-		kernel.Set(hasBudget, &p.BudgetPico, budget)
-		if hasCycle {
-			settings.SetCycle(&p.Cycle, &p.Epoch, cycle)
-		}
-		kernel.Set(hasLimits, &p.Limits, limits)
+		budget.apply(p)
 		kernel.Set(hasUnbounded, &p.Unbounded, unbounded)
 		kernel.Set(hasErrors, &p.RecordProviderErrors, errors)
 		kernel.Set(hasContact, &p.Contact, who)
@@ -314,6 +293,6 @@ func (h *handler) readPatch(f *kernel.Fields) (projectEdit, error) {
 		}
 		return cache.apply(p)
 	}
-	affectsKeys := hasPlan || hasCycle || cache.hasScope || cache.hasTTL || hasUnbounded || hasErrors || hasContact || hasModels || hasRoutes || hasGroup || hasLimits
-	return projectEdit{version, affectsKeys, hasBudget, hasLimits, hasGroup, apply}, f.Err()
+	affectsKeys := hasPlan || budget.affectsKeys() || cache.hasScope || cache.hasTTL || hasUnbounded || hasErrors || hasContact || hasModels || hasRoutes || hasGroup
+	return projectEdit{version, affectsKeys, budget, hasGroup, apply}, f.Err()
 }

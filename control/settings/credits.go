@@ -102,8 +102,8 @@ type Prepaid struct {
 // Credited is the result of a top-up.
 type Credited struct {
 	View CreditView
-	// Repeated is set if the same top-up has been made before. Then there is nothing to write, but its deliveries may not
-	// have been made.
+	// Repeated is set if the same top-up has been made before. Then there is nothing to write, but perhaps its deliveries
+	// were not made.
 	Repeated bool
 	Write    directory.Write // of the top-up, for the commit that changes the budget
 	Audit    map[string]any

@@ -96,7 +96,7 @@ func (h *handler) readByDayOrModel(c *kernel.Call, q *groupQuery, r *groupReport
 	return err
 }
 
-// readByChild adds a row for each group directly below, and one for what is left of the group's own usage: that of the
+// readByChild adds a row for each group directly below, and one for the rest of the group's usage, which is of the
 // projects directly in it.
 func (h *handler) readByChild(c *kernel.Call, q *groupQuery, r *groupReport) error {
 	children, err := h.Store.GroupsBelow(c, c.Group)
@@ -168,9 +168,6 @@ func (h *handler) readByProject(c *kernel.Call, q *groupQuery, r *groupReport) e
 	return nil
 }
 
-// projectsPerPage is the number of projects whose keys one response has.
-const projectsPerPage = 100
-
 // readByKey adds a row for each key of a page of projects below the group, from the projects' own Ledgers.
 func (h *handler) readByKey(c *kernel.Call, q *groupQuery, r *groupReport) error {
 	ids, err := h.Store.ProjectsBelow(c, c.Group)
@@ -180,9 +177,9 @@ func (h *handler) readByKey(c *kernel.Call, q *groupQuery, r *groupReport) error
 	for len(ids) > 0 && ids[0] <= q.after { // IDs are in order
 		ids = ids[1:]
 	}
-	if len(ids) > projectsPerPage {
-		ids = ids[:projectsPerPage]
-		r.next = &ids[projectsPerPage-1]
+	if len(ids) > q.limit {
+		ids = ids[:q.limit]
+		r.next = &ids[q.limit-1]
 	}
 	projects, err := h.Store.Projects(c, ids)
 	if err != nil {
@@ -203,15 +200,20 @@ func (h *handler) readByKey(c *kernel.Call, q *groupQuery, r *groupReport) error
 	}
 	for i := range ids {
 		p := projects[ids[i]]
-		for j := range found[i] {
-			row := groupRow{ProjectID: &ids[i], ProjectName: &p.Name, KeyID: &found[i][j].KeyID}
-			if k, ok := names[i][found[i][j].KeyID]; ok {
-				row.KeyName = &k.Name
-			}
-			r.add(row, &found[i][j].Usage)
-		}
+		r.addKeys(&p, found[i], names[i])
 	}
 	return nil
+}
+
+// addKeys adds a row for each key of a project.
+func (r *groupReport) addKeys(p *directory.Project, found []ledger.Group, names map[string]directory.Key) {
+	for i := range found {
+		row := groupRow{ProjectID: &p.ID, ProjectName: &p.Name, KeyID: &found[i].KeyID}
+		if k, ok := names[found[i].KeyID]; ok {
+			row.KeyName = &k.Name
+		}
+		r.add(row, &found[i].Usage)
+	}
 }
 
 // namesOf reads the keys of rows, at most maxNamed.

@@ -38,6 +38,7 @@ type groupQuery struct {
 	first, end uint64 // days
 	by, format string
 	after      string // by key: the last project of the previous page
+	limit      int    // by key: projects per page
 	fresh      bool
 }
 
@@ -45,7 +46,7 @@ type groupQuery struct {
 // and its project a minute later.
 const reportAgeMs = 70_000
 
-// getGroupUsage serves GET /api/admin/groups/{group}/usage?from=&to=&by=&format=&fresh=&after=.
+// getGroupUsage serves GET /api/admin/groups/{group}/usage?from=&to=&by=&format=&fresh=&limit=&after=.
 func (h *handler) getGroupUsage(c *kernel.Call) (kernel.Answer, error) {
 	q, err := h.readGroupQuery(c.Request)
 	if err != nil {
@@ -76,11 +77,11 @@ func (h *handler) getGroupUsage(c *kernel.Call) (kernel.Answer, error) {
 }
 
 func (h *handler) readGroupQuery(r *http.Request) (*groupQuery, error) {
-	q, err := kernel.ReadQuery(r, "", "from", "to", "by", "fresh", "format", "after")
+	q, err := kernel.ReadQuery(r, kernel.ProjectPrefix, "from", "to", "by", "fresh", "format")
 	if err != nil {
 		return nil, err
 	}
-	g := &groupQuery{by: q.Choice("by", groupWords), format: q.Choice("format", usageFormats), after: q.Values.Get("after")}
+	g := &groupQuery{by: q.Choice("by", groupWords), format: q.Choice("format", usageFormats), after: q.After, limit: q.Limit}
 	g.fresh = q.Choice("fresh", []string{"0", "1"}) == "1"
 	g.first, g.end, _ = h.readDays(q)
 	if g.by == "" {
@@ -89,8 +90,10 @@ func (h *handler) readGroupQuery(r *http.Request) (*groupQuery, error) {
 	if g.format == "" {
 		g.format = usageFormats[0]
 	}
-	if g.after != "" && (g.by != groupKey || !kernel.IsID(g.after, kernel.ProjectPrefix)) {
-		q.Problem("after", kernel.BadCursor+", with by=key"+kernel.Got(g.after))
+	for _, name := range []string{"after", "limit"} {
+		if q.Values.Get(name) != "" && g.by != groupKey {
+			q.Problem(name, "needs by=key; the other groupings have one page")
+		}
 	}
 	return g, q.Err()
 }
