@@ -207,20 +207,6 @@ func (m *meter) advance(now uint64, limits config.Limits) (jumped bool) {
 	return jumped
 }
 
-// periods returns the present periods of all levels.
-func (m *meter) periods() []calendar.Period {
-	rec := &m.record
-	periods := make([]calendar.Period, 0, len(m.chain.Levels))
-	for i := range rec.Chain {
-		periods = append(periods, rec.Chain[i].Period(m.day))
-	}
-	periods = append(periods, rec.Period(m.day))
-	for len(periods) < len(m.chain.Levels) {
-		periods = append(periods, rec.Own.Period(m.day))
-	}
-	return periods
-}
-
 // restampTokens moves all tokens of the window to the current second.
 func (m *meter) restampTokens(now uint64) {
 	total := uint64(0)

@@ -19,6 +19,24 @@ type placement struct {
 // place returns the present periods.
 func (m *meter) place() placement { return placement{m.slice().Period, m.chain.Places()} }
 
+// periods returns the present periods of all levels.
+func (m *meter) periods() []calendar.Period {
+	rec := &m.record
+	periods := make([]calendar.Period, 0, len(m.chain.Levels))
+	for i := range rec.Chain {
+		p := rec.Chain[i].Period(m.day)
+		if granted := m.chain.Levels[i].Slice.Period; granted.Epoch() > p.Epoch() {
+			p = granted.At(m.day) // the record does not have the node's new cycle yet
+		}
+		periods = append(periods, p)
+	}
+	periods = append(periods, rec.Period(m.day))
+	for len(periods) < len(m.chain.Levels) {
+		periods = append(periods, rec.Own.Period(m.day))
+	}
+	return periods
+}
+
 // isPresent reports whether all periods of a placement are the present ones.
 func (m *meter) isPresent(p *placement) bool {
 	return p.period == m.slice().Period && slices.Equal(p.others, m.chain.Places())
