@@ -32,7 +32,7 @@ func DecodeKey(d Document) (Key, error) {
 	return Key{k, d.Version}, err
 }
 
-// SettingsTo returns the delivery of the project's budget, alerts and policy to its Ledger. An empty policy is
+// SettingsTo returns the delivery of the project's budget, alerts, policy and paths to its Ledger. An empty policy is
 // delivered with a version too. That version is higher than the previous policy's, so the Ledger no longer returns
 // the previous policy.
 func SettingsTo(p *Project, nowMs uint64) abi.Delivery {
@@ -41,7 +41,7 @@ func SettingsTo(p *Project, nowMs uint64) abi.Delivery {
 		policy = doc.Policy{Version: p.Revision + 1}
 	}
 	put := ledger.Put{
-		Version: p.Version, BudgetPico: p.BudgetPico, Period: p.Period(calendar.Day(nowMs)), Alerts: p.Alerts, Policy: policy.Encode(),
+		Version: p.Version, BudgetPico: p.BudgetPico, Period: p.Period(calendar.Day(nowMs)), Alerts: p.Alerts, Policy: policy.Encode(), Paths: p.Paths,
 	}
 	return abi.Delivery{Class: abi.ClassLedger, Name: p.ID, Region: p.Region, Data: put.Encode()}
 }

@@ -22,9 +22,10 @@ func DecodeGroup(d Document) (Group, error) {
 // BudgetsTo returns the deliveries of the group's budget and limits to its Ledgers, which have no region.
 func BudgetsTo(g *Group, nowMs uint64) (to []abi.Delivery) {
 	put := ledger.Put{Version: g.Version, BudgetPico: g.BudgetPico, Period: g.Period(calendar.Day(nowMs)), Alerts: g.Alerts}
-	if g.Budgeted {
-		to = append(to, abi.Delivery{Class: abi.ClassLedger, Name: g.ID, Data: put.Encode()})
+	if !g.Budgeted {
+		put.BudgetPico = 0 // of a budget that was removed, no alerts are sent
 	}
+	to = append(to, abi.Delivery{Class: abi.ClassLedger, Name: g.ID, Data: put.Encode()})
 	return append(to, limitsTo(g.ID, "", &g.Limits, put)...)
 }
 

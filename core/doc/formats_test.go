@@ -25,6 +25,7 @@ var (
 		Cache: doc.CacheGlobal, Unbounded: true, Contact: "c", RecordProviderErrors: true,
 		Chain: []doc.Node{{ID: "root", Name: "all", Cycle: calendar.Weekly, Epoch: 2}, {ID: "grp_1", Unit: doc.Tokens}}, Group: "grp_1",
 		Limits: doc.PeriodLimits{Requests: 3, Tokens: 4}, Restrictions: []doc.Restriction{{ID: "grp_1", Name: "n", Models: []string{"a"}}}, GroupArchived: true,
+		Path: 3, Paths: []doc.Path{{Number: 2}, {Number: 3, Nodes: []doc.Ancestor{{ID: "root", Epoch: 2, Counted: true}, {ID: "grp_1"}}}},
 	}
 	wholeKey = doc.Key{
 		ID: "key_1", ProjectID: "proj_1", Name: "k", Kind: keys.Project, Environment: keys.Development, Hash: "h", Last4: "abcd", Status: doc.Inactive,
@@ -157,7 +158,8 @@ func TestNewestFormatsAreOptional(t *testing.T) {
 	for n, drop := range []func(){
 		func() {
 			p.Chain, p.Group, p.Limits, p.Restrictions, p.GroupArchived = nil, "", doc.PeriodLimits{}, nil, false
-			r.Chain, r.Restrictions, r.Own = nil, nil, doc.KeyBudget{}
+			p.Path, p.Paths = 0, nil
+			r.Chain, r.Restrictions, r.Own, r.Path = nil, nil, doc.KeyBudget{}, 0
 		},
 		func() { p.RecordProviderErrors, r.RecordProviderErrors = false, false },
 	} {

@@ -45,6 +45,11 @@ type Project struct {
 	Restrictions []Restriction
 	// GroupArchived reports whether a group above the project is archived. The project's keys are then rejected.
 	GroupArchived bool
+	// Path numbers the paths that the project has had. It grows when the nodes above the project change, or what counts
+	// there. 0: nothing has ever been above the project.
+	Path uint64
+	// Paths are the last MaxPaths paths, oldest first. The last one is the present one.
+	Paths []Path
 }
 
 // path returns the project's chain and the entries of its own limits.
@@ -74,7 +79,7 @@ func (p *Project) Encode() []byte {
 	var w abi.Writer
 	format := uint64(projectFormat)
 	switch { // older instances read the older formats
-	case len(p.Chain) > 0 || p.Group != "" || p.Limits != PeriodLimits{} || len(p.Restrictions) > 0 || p.GroupArchived:
+	case len(p.Chain) > 0 || p.Group != "" || p.Limits != PeriodLimits{} || len(p.Restrictions) > 0 || p.GroupArchived || p.Path > 0:
 	case p.RecordProviderErrors:
 		format = 6
 	default:
@@ -140,6 +145,8 @@ func (p *Project) treeFields(f *abi.Fields) {
 	p.Limits.fields(f)
 	restrictionsField(f, &p.Restrictions)
 	f.Bool(&p.GroupArchived)
+	f.Uint(&p.Path)
+	PathsField(f, &p.Paths)
 }
 
 func (p *Project) policyField(f *abi.Fields) (err error) {

@@ -31,6 +31,7 @@ type Record struct {
 	Chain                []Node // see Project; with the project's own limits of requests and tokens
 	Restrictions         []Restriction
 	Own                  KeyBudget
+	Path                 uint64 // see Project
 }
 
 // NewRecord returns the record of a key in a project, given their versions in the Directory.
@@ -40,7 +41,7 @@ func NewRecord(k *Key, keyVersion uint64, p *Project, projectVersion uint64) Rec
 		Plan: p.Plan, Region: p.Region, CacheTTLSeconds: p.CacheTTLSeconds, Models: k.Models, Limits: k.Limits,
 		Permissions: k.Permissions, ExpiresMs: k.ExpiresMs, Cycle: p.Cycle, Epoch: p.Epoch, Policy: p.Policy.Version,
 		Unbounded: p.Unbounded, Cache: p.Cache, Contact: p.Contact, RecordProviderErrors: p.RecordProviderErrors, Chain: p.path(),
-		Restrictions: p.Restrictions, Own: k.Budget,
+		Restrictions: p.Restrictions, Own: k.Budget, Path: p.Path,
 	}
 }
 
@@ -75,7 +76,7 @@ func (rec *Record) Encode() []byte {
 	w := abi.Writer{Buf: make([]byte, 0, 192)}
 	format := uint64(recordFormat)
 	switch { // older instances read the older formats
-	case len(rec.Chain) > 0, len(rec.Restrictions) > 0, rec.Own != KeyBudget{}:
+	case len(rec.Chain) > 0, len(rec.Restrictions) > 0, rec.Own != KeyBudget{}, rec.Path > 0:
 	case rec.RecordProviderErrors:
 		format = 7
 	default:
@@ -145,4 +146,5 @@ func (rec *Record) treeFields(f *abi.Fields) {
 	chainField(f, &rec.Chain)
 	restrictionsField(f, &rec.Restrictions)
 	rec.Own.fields(f)
+	f.Uint(&rec.Path)
 }

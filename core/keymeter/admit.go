@@ -229,7 +229,7 @@ func (c *call) applyAdmission(a *Admit, limits config.Limits, reserved int64) {
 	case ModeCount:
 		c.addRecent(a)
 	case ModeHit:
-		u := m.usageFor(m.lastMs, a.Model)
+		u := m.usageFor(m.lastMs, a.Model, m.path())
 		u.Requests++
 		u.Hits++
 		u.Latency.Add(a.Trace.DurationMs)

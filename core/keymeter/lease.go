@@ -35,6 +35,9 @@ func leaseFields(version uint64) func(*abi.Fields, *lease) {
 		l.fields(f)
 		if version >= treeFormat {
 			abi.List(f, &l.others, placeFields)
+			if f.Group(l.path.Used()) {
+				l.path.Fields(f)
+			}
 		}
 	}
 }
@@ -335,7 +338,7 @@ func (c *call) bookLeases() {
 // book adds a lost lease to the usage and the slice. If sign is -1, it removes the lease from them. Unsigned counters
 // may wrap below zero, and the Ledger's sums then wrap back.
 func (c *call) book(b *bookedLease, sign int64) {
-	u := c.m.usageFor(b.startMs, Unreported)
+	u := c.m.usageFor(b.startMs, Unreported, b.path)
 	u.Requests += uint64(sign) * b.requests
 	u.Expired += uint64(sign) * b.requests
 	u.CostPico += sign * b.amountPico

@@ -144,7 +144,7 @@ func (m *meter) laterFields(f *abi.Fields, version uint64) {
 // format returns the oldest format that has all fields in use. Rows of older objects keep their format until they
 // need a newer one.
 func (m *meter) format() uint64 {
-	if m.chain.Slots > 0 {
+	if m.chain.Slots > 0 || m.record.Path > 0 {
 		return treeFormat
 	}
 	cached := false
@@ -339,16 +339,16 @@ func (m *meter) addRecent(q ledger.Request) {
 	m.recent.Append(maxRecent, &q, ledger.RequestFields, (*ledger.Request).TakePlace)
 }
 
-// usageFor returns the unreported usage of a model in the hour that contains ms.
-func (m *meter) usageFor(ms uint64, model string) *ledger.Usage {
+// usageFor returns the unreported usage of a model and a path in the hour that contains ms.
+func (m *meter) usageFor(ms uint64, model string, path ledger.Path) *ledger.Usage {
 	day, hour := calendar.Day(ms), calendar.Hour(ms)
 	m.reportWithin(usageDelayMs)
 	for i := range m.usage {
-		if m.usage[i].Day == day && m.usage[i].Hour == hour && m.usage[i].Model == model {
+		if u := &m.usage[i]; u.Day == day && u.Hour == hour && u.Model == model && u.Path == path {
 			return &m.usage[i]
 		}
 	}
-	m.usage = append(m.usage, ledger.Usage{Day: day, Hour: hour, Model: model})
+	m.usage = append(m.usage, ledger.Usage{Day: day, Hour: hour, Model: model, Path: path})
 	return &m.usage[len(m.usage)-1]
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/budget"
 	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/ledger"
 )
 
@@ -14,10 +15,27 @@ import (
 type placement struct {
 	period calendar.Period
 	others []budget.Place
+	path   ledger.Path
 }
 
 // place returns the present periods.
-func (m *meter) place() placement { return placement{m.slice().Period, m.chain.Places()} }
+func (m *meter) place() placement { return placement{m.slice().Period, m.chain.Places(), m.path()} }
+
+// path returns the path of the requests that are admitted now.
+func (m *meter) path() ledger.Path {
+	p, shift := ledger.Path{Number: m.record.Path}, 0
+	for i := range m.record.Chain {
+		n := &m.record.Chain[i]
+		if p.Number == 0 || n.Unit != doc.Dollars {
+			continue
+		}
+		if epoch := m.chain.Levels[i].Slice.Period.Epoch(); epoch > n.Epoch {
+			p.Ahead |= min(epoch-n.Epoch, 1<<ledger.AheadBits-1) << shift
+		}
+		shift += ledger.AheadBits
+	}
+	return p
+}
 
 // periods returns the present periods of all levels.
 func (m *meter) periods() []calendar.Period {
@@ -48,11 +66,14 @@ func (m *meter) book(p *placement, reserved, spent budget.Amounts) {
 	m.returnSpent(min(spent.Pico, spent.Requests, spent.Tokens) < 0)
 }
 
-// othersFields lists the places other than the project's. They are the last fields of their message or row. If there
-// are none, the list is omitted, because older versions do not know it.
+// othersFields lists the places other than the project's and the path. They are the last fields of their message or row.
+// They are omitted if there are none, because older versions do not know them.
 func (p *placement) othersFields(f *abi.Fields) {
-	if f.Reading() && f.More() || len(p.others) > 0 {
-		if abi.List(f, &p.others, placeFields); len(p.others) == 0 {
+	if f.Reading() && f.More() || len(p.others) > 0 || p.path.Used() {
+		abi.List(f, &p.others, placeFields)
+		if f.Reading() && f.More() || p.path.Used() {
+			p.path.Fields(f)
+		} else if len(p.others) == 0 {
 			f.Fail()
 		}
 	}

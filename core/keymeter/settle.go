@@ -74,7 +74,7 @@ func (c *call) settleReserved(s *Settle) bool {
 // the cost of all attempts.
 func (c *call) charge(s *Settle, admittedMs uint64, at *placement) money.Pico {
 	c.addViolations(s.Violations)
-	u := c.m.usageFor(admittedMs, s.Model)
+	u := c.m.usageFor(admittedMs, s.Model, at.path)
 	switch s.Outcome {
 	case Released:
 		u.Failed++
@@ -92,10 +92,10 @@ func (c *call) charge(s *Settle, admittedMs uint64, at *placement) money.Pico {
 	total.addTo(u)
 	for i := range s.Attempts {
 		a := &s.Attempts[i]
-		a.addTo(c.m.usageFor(admittedMs, a.Model))
+		a.addTo(c.m.usageFor(admittedMs, a.Model, at.path))
 		total.add(a)
 	}
-	c.countAttempts(s, admittedMs)
+	c.countAttempts(s, admittedMs, at.path)
 	c.m.book(at, budget.Amounts{}, budget.Amounts{Pico: total.CostPico, Tokens: int64(min(total.Tokens.Prompt+total.Tokens.Completion, maxTokens))})
 	c.m.countTokens(total.Tokens.Prompt+total.Tokens.Completion, c.limits().TokensPerMinute)
 	if s.Trace.Status >= 400 {
@@ -110,15 +110,15 @@ func (c *call) charge(s *Settle, admittedMs uint64, at *placement) money.Pico {
 }
 
 // countAttempts counts failed attempts for the models whose providers failed, in the hour of the admission.
-func (c *call) countAttempts(s *Settle, admittedMs uint64) {
+func (c *call) countAttempts(s *Settle, admittedMs uint64, path ledger.Path) {
 	for i := range s.Failures {
 		f := &s.Failures[i]
-		a := &c.m.usageFor(admittedMs, f.Model).Attempts
+		a := &c.m.usageFor(admittedMs, f.Model, path).Attempts
 		a.Failed[f.Cause] += f.Count
 		a.Opened += f.Opened
 	}
 	if s.Rescued {
-		c.m.usageFor(admittedMs, s.Model).Attempts.Rescued++
+		c.m.usageFor(admittedMs, s.Model, path).Attempts.Rescued++
 	}
 }
 
@@ -148,7 +148,7 @@ func (c *call) settleLate(s *Settle, row []byte) bool {
 	if slices.Contains(c.out.Deletes, key) || abi.DecodeFields(row, e.fields) != nil {
 		return false
 	}
-	u := c.m.usageFor(e.admittedMs, e.model)
+	u := c.m.usageFor(e.admittedMs, e.model, e.path)
 	// Unsigned counters may wrap below zero here. The Ledger's sums wrap back.
 	u.Expired--
 	u.Requests--
@@ -186,7 +186,7 @@ func (c *call) expire(byMs uint64) {
 		r := o.decode()
 		id, model := string(r.id), string(r.model)
 		m.rememberAdmission(id) // a late repeat of the Admit must not reserve again
-		u := m.usageFor(r.admittedMs, model)
+		u := m.usageFor(r.admittedMs, model, r.path)
 		u.Requests++
 		u.Expired++
 		u.CostPico += r.amountPico

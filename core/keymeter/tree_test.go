@@ -24,11 +24,17 @@ type tree struct {
 	paths   map[string][]string // of each key: its Ledgers from the root down, the project last
 	version uint64
 	own     doc.KeyBudget // of the keys placed next
+
+	projects map[string]*doc.Project // their paths
+	soft     map[string]bool         // nodes that stop nothing
+	// fault decides on a delivery from a Ledger's outbox: 0 makes it, 1 loses the confirmation, 2 loses the command.
+	fault func() int
 }
 
 func newTree(t *testing.T) *tree {
 	return &tree{T: t, now: start, ledgers: map[string]*testobject.Object{}, budgets: map[string]money.Pico{},
-		periods: map[string]calendar.Period{}, keys: map[string]*key{}, paths: map[string][]string{}}
+		periods: map[string]calendar.Period{}, keys: map[string]*key{}, paths: map[string][]string{},
+		projects: map[string]*doc.Project{}, soft: map[string]bool{}, fault: func() int { return 0 }}
 }
 
 // give creates a Ledger, or changes its budget.
@@ -38,9 +44,14 @@ func (w *tree) give(name string, cycle calendar.Cycle, budget money.Pico) {
 		w.ledgers[name] = &testobject.Object{Class: abi.ClassLedger, Name: name, Reads: ledger.Reads, Apply: ledger.Apply}
 		w.periods[name] = calendar.NewPeriod(cycle, 0, calendar.Day(w.now))
 	}
-	w.version++
 	w.budgets[name] = budget
-	put := ledger.Put{Version: w.version, BudgetPico: budget, Period: w.periods[name].At(calendar.Day(w.now))}
+	w.put(name, nil)
+}
+
+func (w *tree) put(name string, paths []doc.Path) {
+	w.Helper()
+	w.version++
+	put := ledger.Put{Version: w.version, BudgetPico: w.budgets[name], Period: w.periods[name].At(calendar.Day(w.now)), Paths: paths}
 	w.ledger(name, put.Encode())
 }
 
@@ -54,15 +65,22 @@ func (w *tree) ledger(name string, command []byte) []byte {
 }
 
 func (w *tree) record(name, plan string, path []string) doc.Record {
-	w.version++
 	r := record(plan)
-	r.Version, r.KeyID, r.ProjectID = w.version, name, path[len(path)-1]
+	r.KeyID, r.ProjectID = name, path[len(path)-1]
 	r.Cycle = w.periods[r.ProjectID].Cycle()
+	var nodes []doc.Ancestor
 	for _, id := range path[:len(path)-1] {
 		node, unit := doc.UnitOf(id)
-		r.Chain = append(r.Chain, doc.Node{ID: node, Name: "the group " + node, Unit: unit, Cycle: w.periods[id].Cycle()})
+		if unit == doc.Dollars {
+			nodes = append(nodes, doc.Ancestor{ID: id, Epoch: w.periods[id].Epoch(), Counted: !w.soft[id]})
+		}
+		if !w.soft[id] {
+			r.Chain = append(r.Chain, doc.Node{ID: node, Name: "the group " + node, Unit: unit, Cycle: w.periods[id].Cycle(), Epoch: w.periods[id].Epoch()})
+		}
 	}
-	r.Own = w.own
+	r.Own, r.Path = w.own, w.pathOf(r.ProjectID, nodes)
+	w.version++
+	r.Version = w.version
 	return r
 }
 
@@ -183,33 +201,6 @@ func (w *tree) askAll(k *key, reply *keymeter.AdmitReply) (grants []keymeter.Lev
 		grants = append(grants, g)
 	}
 	return grants, len(grants) == 0 && len(reply.Levels) == 1, spent
-}
-
-func (w *tree) deliver() {
-	w.Helper()
-	for _, k := range w.keys {
-		names, deliveries, err := k.Outbox()
-		if err != nil {
-			w.Fatal(err)
-		}
-		for i := range deliveries {
-			w.ledger(deliveries[i].Name, deliveries[i].Data)
-		}
-		k.Delete(names...)
-	}
-}
-
-// pass moves the time and runs the alarms that are due.
-func (w *tree) pass(ms uint64) {
-	w.Helper()
-	w.now += ms
-	for _, k := range w.keys {
-		k.now = w.now
-		if _, err := k.Ring(w.now); err != nil {
-			w.Fatal(err)
-		}
-	}
-	w.deliver()
 }
 
 // spent returns the spending that a Ledger knows of in its present period.

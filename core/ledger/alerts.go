@@ -210,6 +210,9 @@ func (c *call) alarm() error {
 	if err := c.summarize(); err != nil {
 		return err
 	}
+	if err := c.forwardDue(); err != nil {
+		return err
+	}
 	c.out.Deliver = true
 	a, err := c.alerts()
 	if err != nil {

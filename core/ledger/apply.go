@@ -25,6 +25,7 @@ import (
 //	g/<hour>                endings by hour, of older versions
 //	q/<number>              ring buffer: a chunk of records of requests that were not served
 //	qs                      the numbers of the last tallies and of the newest chunk
+//	up                      the paths, and the usage that is not yet in the outbox for the nodes above the project
 //	sm                      the last summary sent to the deployment's Ledger
 //	sp/…, sh/…, sd/…        of the deployment: summaries; see overview.go
 //	vs, v/<id>, w/<age>     violations; see violations.go
@@ -47,6 +48,7 @@ const (
 	rowHourEnds = "g/"
 	rowRecords  = "q/"
 	rowTallies  = "qs"
+	rowUpward   = "up"
 	rowSummary  = "sm"
 	rowStatus   = "sp/"
 	rowSumHours = "sh/"
@@ -57,6 +59,7 @@ const (
 	usageFormat       = 2 // of usage rows; format 1 lacked hours and latencies
 	promptCacheFormat = 3 // of usage rows with prompt cache figures
 	attemptsFormat    = 4 // of usage rows with failed attempts
+	contributedFormat = 5 // of the usage rows of projects in the Ledger of a node above them
 
 	meterFormat = 2 // of rows "k/"; format 1 had the last grant's number and reply in place of the epoch
 
@@ -129,75 +132,11 @@ func (m *meter) fields(f *abi.Fields) {
 	f.Uint(&m.lastUsedMs)
 }
 
-// command is a decoded command.
-type command interface {
-	message
-	reads() []abi.Range // in addition to the budget
-	apply(*call) error
-}
-
-func decodeCommand(data []byte) (command, error) {
-	r := abi.Reader{Buf: data}
-	op := r.Uint()
-	switch {
-	case op == abi.OpPosted:
-		p, err := abi.DecodePosted(data)
-		return &posted{p}, err
-	case isAbsorb(op):
-		c, err := DecodeAbsorb(data)
-		return &batch{[]Absorb{c}}, err
-	}
-	c := newCommand(op)
-	if c == nil {
-		return nil, abi.ErrMalformed
-	}
-	c.fields(abi.ReadFrom(&r))
-	return c, r.End()
-}
-
-func newCommand(op uint64) command {
-	switch op {
-	case opPut:
-		return new(Put)
-	case opReport:
-		return new(Report)
-	case opKeys:
-		return new(Keys)
-	case opBatch:
-		return new(batch)
-	case opPolicy:
-		return policy{}
-	case opQuery:
-		return new(Query)
-	case opPrune:
-		return new(Prune)
-	case opRecent:
-		return new(Recent)
-	case opGrant:
-		return new(Grant)
-	case opViolations:
-		return new(Violations)
-	case opViolation:
-		return new(GetViolation)
-	case opTriage:
-		return new(Triage)
-	case opEvents:
-		return new(events)
-	case opForget:
-		return new(forget)
-	case opCloseDay:
-		return new(CloseDay)
-	case opAnnounce:
-		return new(Announce)
-	}
-	return newEndCommand(op)
-}
-
 // Reads returns the ranges of rows that a command needs. An empty command is the alarm.
 func Reads(in *abi.ObjectInput) ([]abi.Range, error) {
 	ranges := []abi.Range{{Start: rowBudget}}
 	if len(in.Command) == 0 {
-		return append(append(ranges, alertReads...), summaryReads...), nil
+		return append(append(append(ranges, alertReads...), summaryReads...), abi.Range{Start: rowUpward}), nil
 	}
 	c, err := decodeCommand(in.Command)
 	if err != nil {
@@ -211,7 +150,12 @@ var alertReads = []abi.Range{{Start: rowAlerts}, {Start: rowViolations}}
 
 func (*posted) reads() []abi.Range { return alertReads }
 
-func (*Put) reads() []abi.Range { return alertReads }
+func (p *Put) reads() []abi.Range {
+	if len(p.Paths) > 0 {
+		return append([]abi.Range{{Start: rowUpward}}, alertReads...)
+	}
+	return alertReads
+}
 
 func (policy) reads() []abi.Range { return []abi.Range{{Start: rowPolicy}} }
 
@@ -242,6 +186,9 @@ func (b *batch) reads() []abi.Range {
 	for i := range b.absorbs {
 		c := &b.absorbs[i]
 		ranges = append(ranges, abi.Range{Start: rowKeys + c.Key})
+		if c.placed() {
+			ranges = append(ranges, abi.Range{Start: rowUpward})
+		}
 		for i := range c.Usage {
 			for _, key := range usageKeys(&c.Usage[i], c.KeyID) {
 				ranges = append(ranges, abi.Range{Start: key})
@@ -256,6 +203,7 @@ type call struct {
 	in *abi.ObjectInput
 	b  budget
 	v  *violations // nil: not loaded
+	up *upward     // nil: not loaded
 	// changes are the changes to violations, for the chain of events.
 	changes jsontext.Builder
 	out     abi.ObjectOutput
@@ -354,6 +302,7 @@ func (b *batch) apply(c *call) error {
 	}
 	c.pruneViolations()
 	c.dueSummary()
+	c.sendFull()
 	return c.checkAlerts()
 }
 
@@ -394,6 +343,9 @@ func (c *call) absorb(a *Absorb) error {
 			c.b.spent = money.Add(c.b.spent, a.Usage[i].CostPico)
 		}
 		if err := c.addUsage(a, &a.Usage[i]); err != nil {
+			return err
+		}
+		if err := c.addUpward(&a.Usage[i]); err != nil {
 			return err
 		}
 	}

@@ -72,25 +72,32 @@ func CountFields(f *abi.Fields, count, opened *uint64) {
 const openedShift = 40
 
 // Extras lists the figures of n usages that older versions do not know: first those of prompt caches, then those of
-// failed attempts. They come at the end of a message and are written only if needed.
+// failed attempts, then paths. They come at the end of a message and are written only if needed.
 func Extras(f *abi.Fields, n int, usage func(i int) *Usage) {
-	cached, failed := false, false
+	cached, failed, placed := false, false, false
 	for i := range n {
 		u := usage(i)
 		cached, failed = cached || u.PromptCache.Used(), failed || u.Attempts.Used()
+		placed = placed || u.Path.Used()
 	}
 	if f.Reading() {
 		cached = f.More()
 	}
-	if !cached && !failed {
+	if !cached && !failed && !placed {
 		return
 	}
 	last := cachedGroups(f, n, usage)
 	if f.Reading() {
 		failed = f.More()
 	}
-	if failed {
+	if failed || placed {
 		last = failedGroups(f, n, usage)
+	}
+	if f.Reading() {
+		placed = f.More()
+	}
+	if placed {
+		last = pathGroups(f, n, usage)
 	}
 	if !last { // the last section must contain figures
 		f.Fail()

@@ -40,7 +40,9 @@ const (
 	opCloseDay = 32
 	opAnnounce = 33
 
-	opReturn = 40
+	opReturn       = 40
+	opContribution = 41
+	opForward      = 42
 
 	// Older layouts of absorb, which outboxes may still contain. They have no violations. Instead of the epoch and
 	// the held amount, the first two have a returned amount. The first also lacks hours, latencies, the key ID and
@@ -68,7 +70,8 @@ type Put struct {
 	BudgetPico int64           // per period
 	Period     calendar.Period // the current one; sets the cycle and its epoch
 	Alerts     doc.Alerts
-	Policy     []byte // an encoded doc.Policy; empty: the project has no policy
+	Policy     []byte     // an encoded doc.Policy; empty: the project has no policy
+	Paths      []doc.Path // of the project; empty: nothing has ever been above it
 }
 
 // Grant is the command that requests a slice of the period's budget for a meter. Period, Epoch and the amounts come
@@ -285,6 +288,11 @@ func (c *Put) fields(f *abi.Fields) {
 	PeriodFields(f, &c.Period)
 	alertsFields(f, &c.Alerts)
 	f.Bytes(&c.Policy)
+	if f.Reading() && f.More() || len(c.Paths) > 0 { // written only if needed, because older objects do not know it
+		if doc.PathsField(f, &c.Paths); len(c.Paths) == 0 {
+			f.Fail()
+		}
+	}
 }
 
 func alertsFields(f *abi.Fields, a *doc.Alerts) {

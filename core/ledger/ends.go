@@ -353,6 +353,10 @@ func newEndCommand(op uint64) command {
 		return new(Records)
 	case opReturn:
 		return new(Return)
+	case opContribution:
+		return new(Contribution)
+	case opForward:
+		return forward{}
 	}
 	return newActivityCommand(op)
 }

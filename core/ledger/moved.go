@@ -26,6 +26,9 @@ func CheckMoved(row abi.Row) error {
 	case rowPolicy:
 		_, err := doc.DecodePolicy(row.Value)
 		return err
+	case rowUpward:
+		var u upward
+		return abi.DecodeFields(row.Value, u.fields)
 	case rowAlerts, rowViolations, rowClosed, rowTallies:
 		return nil
 	}

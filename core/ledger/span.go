@@ -116,7 +116,7 @@ func (s *span) minuteOf(minute uint64) *Usage {
 // older versions, the listed requests represent the others.
 func (a *Absorb) activityIn(u *Usage) (of Activity) {
 	of.Usage = *u
-	of.Usage.Day, of.Usage.Hour, of.Usage.Model, of.Usage.Latency = 0, 0, "", Latency{}
+	of.Usage.Day, of.Usage.Hour, of.Usage.Model, of.Usage.Latency, of.Usage.Path = 0, 0, "", Latency{}, Path{}
 	listed := uint64(0)
 	for i := range a.Recent {
 		r := &a.Recent[i]

@@ -28,6 +28,9 @@ type Usage struct {
 	// Mocked counts requests that the built-in provider served in test mode, without an attempt at a real provider.
 	// Only ten-minute rows and their sums have this count.
 	Mocked uint64
+	// Path says where the usage of a key counts above its project. A batch has separate usage for each path. In usage
+	// rows and in replies, Path is zero.
+	Path Path
 	// Ends counts requests that were not served. They have their own rows. The replies to Query, and to Report
 	// without Ends, do not include them.
 	Ends Endings
@@ -101,11 +104,16 @@ func sparseFields(f *abi.Fields, counters []uint64) {
 }
 
 // usageRow is stored usage, with a format version.
-type usageRow struct{ Usage }
+type usageRow struct {
+	Usage
+	seq uint64 // in the row of a project in the Ledger of a node above it: the last Contribution
+}
 
 func (s *usageRow) fields(f *abi.Fields) {
 	version := uint64(usageFormat)
 	switch { // newer formats are written only if needed, because older objects do not know them
+	case s.seq > 0:
+		version = contributedFormat
 	case s.Attempts.Used():
 		version = attemptsFormat
 	case s.PromptCache.Used():
@@ -118,10 +126,15 @@ func (s *usageRow) fields(f *abi.Fields) {
 	case promptCacheFormat:
 		UsageFields(f, &s.Usage)
 		s.PromptCache.Fields(f, true)
-	case attemptsFormat:
+	case attemptsFormat, contributedFormat:
 		UsageFields(f, &s.Usage)
 		s.PromptCache.Fields(f, f.Group(s.PromptCache.Used()))
-		s.Attempts.fields(f)
+		if version == attemptsFormat || f.Group(s.Attempts.Used()) {
+			s.Attempts.fields(f)
+		}
+		if version == contributedFormat {
+			f.Uint(&s.seq)
+		}
 	case format:
 		OldUsageFields(f, &s.Usage)
 	default:
@@ -152,18 +165,26 @@ func usageKeys(u *Usage, keyID string) [2]string {
 // addUsage adds usage of a batch to its rows.
 func (c *call) addUsage(a *Absorb, u *Usage) error {
 	for _, key := range usageKeys(u, a.KeyID) {
-		total := usageRow{Usage{Day: u.Day, Model: u.Model}}
-		if row, ok := c.row(key); ok {
-			var err error
-			if total.Usage, err = decodeUsageRow(row); err != nil {
-				return err
-			}
+		if err := c.addToRow(key, u, 0); err != nil {
+			return err
 		}
-		total.Plus(u)
-		c.put(key, abi.EncodeFields(0, 64, total.fields))
 	}
 	of := a.activityIn(u)
 	return c.addSpan(u.Day*24+u.Hour, u.Model, a.KeyID, &of)
+}
+
+// addToRow adds usage to a row of its day and model. seq is the number of the Contribution, or 0.
+func (c *call) addToRow(key string, u *Usage, seq uint64) error {
+	total := usageRow{Usage: Usage{Day: u.Day, Model: u.Model}}
+	if row, ok := c.row(key); ok {
+		if err := abi.DecodeFields(row, total.fields); err != nil {
+			return err
+		}
+	}
+	total.Plus(u)
+	total.seq = max(total.seq, seq)
+	c.put(key, abi.EncodeFields(0, 64, total.fields))
+	return nil
 }
 
 // KeepDays and KeepHourDays are the retention of usage rows, in days.
