@@ -108,6 +108,9 @@ func place(ctx context.Context, s kernel.Store, ids []string, repeats bool) (pla
 			if repeats || slices.Contains(left, id) || !samePlace(before[id], &after[i]) {
 				placed = append(placed, id)
 				made.Writes = append(made.Writes, kernel.WriteProject(&after[i]))
+				if before[id].Path != after[i].Path {
+					made.Deliveries = append(made.Deliveries, s.SettingsTo(&after[i]))
+				}
 			}
 		}
 		if made.Republish, made.Later = placed, true; len(placed) == 0 {
@@ -119,7 +122,7 @@ func place(ctx context.Context, s kernel.Store, ids []string, repeats bool) (pla
 }
 
 func samePlace(before directory.Project, after *directory.Project) bool {
-	return slices.Equal(before.Chain, after.Chain) && reflect.DeepEqual(before.Restrictions, after.Restrictions) && before.GroupArchived == after.GroupArchived
+	return before.Path == after.Path && slices.Equal(before.Chain, after.Chain) && reflect.DeepEqual(before.Restrictions, after.Restrictions) && before.GroupArchived == after.GroupArchived
 }
 
 // finish notes that all projects below a group have its revision, unless it has changed again. A budget that stops

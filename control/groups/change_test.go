@@ -116,8 +116,9 @@ func TestLedgerHasTheBudgetFirst(t *testing.T) {
 	}
 	b.Memory.Sent = nil
 	b.Must(200, "PATCH", groupsPath+"/"+id, `{"budget":null}`)
-	if put, _ := sentTo(b, id); put >= 0 {
-		t.Error("the Ledger of a removed budget gets another one")
+	last := slices.IndexFunc(b.Memory.Sent, func(s controltest.Sent) bool { return s.Class == abi.ClassKeyMeter })
+	if put, _ := sentTo(b, id); last < 0 || put < last {
+		t.Errorf("removed budget: the Ledger learns it at %d, a meter at %d", put, last)
 	}
 }
 
@@ -238,9 +239,11 @@ func TestFinishedChangesStay(t *testing.T) {
 	b.Must(200, "PATCH", groupsPath+"/"+id, `{"budget":6}`)
 	b.Must(200, "PATCH", rootPath, `{"budget":6}`)
 	before := stored(b, id).Version
-	b.Memory.Sent = nil
-	if err := b.Hourly(); err != nil {
-		t.Fatal(err)
+	for range 2 { // the first run prunes old usage, once a day
+		b.Memory.Sent = nil
+		if err := b.Hourly(); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if put, chained := sentTo(b, id); put >= 0 || chained >= 0 || stored(b, id).Version != before {
 		t.Error("a finished change was made again")

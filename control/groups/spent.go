@@ -13,7 +13,8 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// spentView is the spend of the present budget period. The keys' meters report it within a minute after a request.
+// spentView is the spend of the present budget period. The keys' meters report it within a minute after a request. If
+// the budget stops no requests, the projects' Ledgers do so.
 type spentView struct {
 	Amount   json.RawMessage `json:"amount"`   // dollars, exact; null: no budget
 	Requests *int64          `json:"requests"` // null: no limit
@@ -21,14 +22,17 @@ type spentView struct {
 	ResetsAt *string         `json:"resetsAt"` // null: never
 }
 
-// spent asks a group's Ledgers. It returns nil if neither a budget nor a limit of the group stops requests, because
-// nobody reports to its Ledgers then.
+// spent asks a group's Ledgers. It returns nil if the group has neither a budget nor a limit that stops requests.
 func (h *handler) spent(ctx context.Context, g *directory.Group) (*spentView, error) {
-	if !g.Stops() {
+	if !g.Budgeted && !g.Stops() {
 		return nil, nil
 	}
 	view := spentView{Amount: settings.ViewBudget(false, 0), ResetsAt: settings.EndOf(g.Period(calendar.Day(h.NowMs())))}
-	for _, n := range g.Nodes() {
+	nodes := g.Nodes()
+	if g.Budgeted && !g.Stops() {
+		nodes = []doc.Node{{ID: g.ID, Cycle: g.Cycle, Epoch: g.Epoch}}
+	}
+	for _, n := range nodes {
 		used, err := h.usedOf(ctx, &n)
 		if err != nil {
 			return nil, err

@@ -11,7 +11,7 @@ import (
 	"github.com/postern-ai/postern/test/controltest"
 )
 
-// The response has the amount that the meters have reported, and only while the budget stops requests.
+// The response has the amount that the meters have reported, and only while there is a budget.
 func TestSpent(t *testing.T) {
 	controltest.Quiet(t)
 	b := bench(t)
@@ -37,5 +37,7 @@ func TestSpent(t *testing.T) {
 	b.Refused(b.Do("GET", groupsPath+"/"+id, ""), fault.Unavailable)
 	b.Memory.Fail = nil
 	b.Must(200, "PATCH", groupsPath+"/"+id, `{"enforce":"soft"}`)
+	shows(`{"amount":1,"resetsAt":"`)
+	b.Must(200, "PATCH", groupsPath+"/"+id, `{"budget":null}`)
 	shows("")
 }

@@ -84,7 +84,7 @@ func (s Store) path(ctx context.Context, id string) (path []directory.Group, err
 	return append([]directory.Group{root}, path...), err
 }
 
-// Place sets what a project has from the groups on its path: the chain, the lists of models, and whether one of them is
+// Place sets what a project has from the groups on its path: the chain, the path, the lists of models, and whether one of them is
 // archived. It returns what the project's commit needs in addition: writes that make it fail if one of these groups
 // changes, and the delivery of their budgets, so that every Ledger has its budget before a meter asks it. The error is a
 // 400 if the project's group does not exist.
@@ -139,6 +139,7 @@ type placement struct {
 
 func (m *placement) add(s Store, p *directory.Project, path []directory.Group) {
 	p.Chain, p.Restrictions, p.GroupArchived = nil, nil, false
+	p.SetAncestors(ancestors(path))
 	for _, g := range path {
 		p.GroupArchived = p.GroupArchived || g.Archived
 		if len(g.Models) > 0 {
@@ -170,6 +171,18 @@ func hideNames(p *directory.Project) {
 	for i := range p.Restrictions {
 		p.Restrictions[i].Name = ""
 	}
+}
+
+// ancestors returns the nodes to which a project's usage is added. The deployment is one of them if it has a document
+// or if the project is in a group.
+func ancestors(path []directory.Group) (nodes []doc.Ancestor) {
+	if len(path) == 1 && path[0].Version == 0 {
+		return nil
+	}
+	for _, g := range path {
+		nodes = append(nodes, doc.Ancestor{ID: g.ID, Epoch: g.Epoch, Counted: g.Budgeted && !g.Soft})
+	}
+	return nodes
 }
 
 // BudgetsTo returns the deliveries of the group's budget and limits to its Ledgers.

@@ -236,10 +236,11 @@ func (s Store) SettingsOf(p *directory.Project) []abi.Delivery {
 	return append([]abi.Delivery{s.SettingsTo(p)}, directory.LimitsTo(p, s.now())...)
 }
 
-// WithSettings puts the delivery of the settings, which contain the policy, before deliveries that tell meters the
-// policy's version. The policy may come from another operator's change, which is committed but still being delivered.
+// WithSettings puts the delivery of the settings, which contain the policy and the paths, before deliveries that tell
+// meters the policy's version and the path's number. The policy may come from another operator's change, which is
+// committed but still being delivered.
 func (s Store) WithSettings(p *directory.Project, deliveries ...abi.Delivery) []abi.Delivery {
-	if p.Policy.Version == 0 {
+	if p.Policy.Version == 0 && p.Path == 0 {
 		return deliveries
 	}
 	return append([]abi.Delivery{s.SettingsTo(p)}, deliveries...)
