@@ -37,7 +37,7 @@ func TestSpent(t *testing.T) {
 	b.Refused(b.Do("GET", groupsPath+"/"+id, ""), fault.Unavailable)
 	b.Memory.Fail = nil
 	b.Must(200, "PATCH", groupsPath+"/"+id, `{"enforce":"soft"}`)
-	shows(`{"amount":1,"resetsAt":"`)
+	shows(`{"amount":1,"requests":null,"tokens":null,"resetsAt":"`)
 	b.Must(200, "PATCH", groupsPath+"/"+id, `{"budget":null}`)
 	shows("")
 }

@@ -110,8 +110,10 @@ func (h *handler) freshen(c *kernel.Call) (complete bool, err error) {
 		return false, err
 	}
 	return complete, kernel.Parallel(projects, func(p directory.Project) error {
-		_, err := reports.FlushMeters(c, h.Plane, &p)
-		return err
+		if _, err := reports.FlushMeters(c, h.Plane, &p); err != nil {
+			return err
+		}
+		return h.Store.ForwardUsage(c, &p)
 	})
 }
 
