@@ -14,8 +14,8 @@ import (
 )
 
 // ownForms are the fields that are missing from the dashboard's "General" form, because they have their own forms or
-// are not settings. The dashboard does not show groups yet.
-var ownForms = []string{"alerts", "group", "routes", "version"}
+// are not settings.
+var ownForms = []string{"alerts", "routes", "version"}
 
 // laterOnly are the fields that PATCH accepts but POST does not.
 var laterOnly = []string{"alerts", "version"}

@@ -81,7 +81,7 @@ journey('a key’s permissions are restricted and restored', { as: 'owner' }, as
     ])
   const openForm = async () => {
     await page.getByText('None among the recent requests of the project.').waitFor() // when this text appears, the form moves
-    await page.getByText('Models, permissions, limits, expiry').click()
+    await page.getByText('Models, permissions, limits, budget, expiry').click()
   }
   await page.goto(`/dashboard/projects/${project.id}/keys/${id}`)
   await openForm()

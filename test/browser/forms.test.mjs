@@ -13,7 +13,7 @@ const notice = (page, text) => page.locator('.notices').getByText(text).waitFor(
 async function startKey(page, project, name) {
   await page.goto(`/dashboard/${keysOf(project)}/new`)
   await page.getByLabel('Name', { exact: true }).fill(name)
-  await page.getByText('Models, permissions, limits, expiry').click()
+  await page.getByText('Models, permissions, limits, budget, expiry').click()
 }
 
 /** Waits until the new key is shown. */
@@ -26,7 +26,7 @@ journey('an expiry without a time does not create a key without expiry', { as: '
   await startKey(page, project, 'Guest')
   const field = page.getByLabel('Expires at (UTC)')
   await field.pressSequentially('12312030')
-  await page.getByText('Models, permissions, limits, expiry').click() // collapses it
+  await page.getByText('Models, permissions, limits, budget, expiry').click() // collapses it
   await page.getByRole('button', { name: 'Create key' }).click()
   await page.getByText(INCOMPLETE).waitFor()
   assert.equal(await field.getAttribute('aria-invalid'), 'true')
@@ -47,7 +47,7 @@ journey('a partly deleted expiry is not saved until it is complete or cleared', 
   const { id } = await service.key(project, { expiresAt })
   const savedExpiry = async () => (await service.get(`${keysOf(project)}/${id}`)).expiresAt
   await page.goto(`/dashboard/${keysOf(project)}/${id}`)
-  await page.getByText('Models, permissions, limits, expiry').click()
+  await page.getByText('Models, permissions, limits, budget, expiry').click()
   const field = page.getByLabel('Expires at (UTC)')
   await field.click({ position: { x: 20, y: 12 } })
   await page.keyboard.press('Backspace')
@@ -136,6 +136,7 @@ journey(
         const now = await service.get(`projects/${project.id}`)
         return now.cache === cache && now.cacheTtlSeconds === seconds
       })
+      await notice(page, 'Settings saved') // until then, leaving the page would lose changes
       await page.goto(at)
       await scope.waitFor()
       assert.equal(await scope.inputValue(), cache)
@@ -168,6 +169,7 @@ journey('the cap on responses without max_tokens is switched off and on again', 
     await box.click()
     await page.getByRole('button', { name: 'Save settings' }).click()
     await until('it is saved', async () => (await service.get(`projects/${project.id}`)).unbounded === unbounded)
+    await notice(page, 'Settings saved')
     await page.reload()
     await box.waitFor()
     assert.equal(await box.isChecked(), unbounded)

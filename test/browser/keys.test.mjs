@@ -142,7 +142,7 @@ journey('the gateway enforces the limits and models set in the form', { as: 'own
   const project = await service.project()
   await page.goto(`${keysOf(project)}/new`)
   await page.getByLabel('Name', { exact: true }).fill('Bounded')
-  await page.getByText('Models, permissions, limits, expiry').click()
+  await page.getByText('Models, permissions, limits, budget, expiry').click()
   await page.getByLabel('Requests per second').fill('1')
   await page.getByLabel('Requests per day').fill('3')
   await page.getByRole('combobox', { name: 'Allowed models' }).fill('nickel')
@@ -166,14 +166,15 @@ journey('the gateway enforces the limits and models set in the form', { as: 'own
 
   const [key] = (await service.get(`projects/${project.id}/keys`)).keys
   assert.deepEqual(key.models, ['nickel'])
-  assert.deepEqual(key.limits, { requestsPerSecond: 1, requestsPerDay: 3, tokensPerMinute: null })
+  const { requestsPerSecond, requestsPerDay, tokensPerMinute } = key.limits
+  assert.deepEqual([requestsPerSecond, requestsPerDay, tokensPerMinute], [1, 3, null])
 })
 
 journey('an invalid value is reported at its field', { as: 'owner' }, async ({ page }) => {
   const project = await service.project()
   await page.goto(`${keysOf(project)}/new`)
   await page.getByLabel('Name', { exact: true }).fill('Odd')
-  await page.getByText('Models, permissions, limits, expiry').click()
+  await page.getByText('Models, permissions, limits, budget, expiry').click()
   const field = page.getByLabel('Requests per second')
   await field.fill('many')
   await page.getByRole('button', { name: 'Create key' }).click()

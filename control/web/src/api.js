@@ -45,18 +45,18 @@ export function path(strings, ...values) {
  * Calls the admin API. Times out after 30 s, so no dialog waits forever.
  * @param {string} method
  * @param {string} to below /api/admin/
- * @param {{query?: object, body?: object, signal?: AbortSignal, anonymous?: boolean}} [options]
+ * @param {{query?: object, body?: object, headers?: object, signal?: AbortSignal, anonymous?: boolean}} [options]
  *   anonymous: a 401 is an expected response and does not end the session
  * @returns {Promise<any>} the response's JSON; null for 204
  * @throws {ApiError}
  */
-export async function call(method, to, { query, body, signal, anonymous = false } = {}) {
+export async function call(method, to, { query, body, headers, signal, anonymous = false } = {}) {
   const response = await send(`${ROOT}/${to}${queryOf(query)}`, {
     method,
     signal: AbortSignal.any([AbortSignal.timeout(TIMEOUT_MS), ...(signal ? [signal] : [])]),
     credentials: 'same-origin',
     cache: 'no-store',
-    headers: body ? { 'Content-Type': 'application/json' } : {},
+    headers: { ...(body && { 'Content-Type': 'application/json' }), ...headers },
     body: body ? JSON.stringify(body) : undefined,
   })
   if (response.ok) return response.status === 204 ? null : await jsonOf(response)

@@ -1,9 +1,22 @@
 // The API's values with their labels in forms, and conversions between form text and API values.
+import { typed } from './format.js'
 
 export const BUDGET_PERIODS = [
   ['month', 'Calendar month (UTC)'],
   ['week', 'ISO week (UTC)'],
   ['day', 'Day (UTC)'],
+  ['total', 'Total (prepaid credit)'],
+]
+
+/** The words for an amount per budget period. */
+export const perPeriod = (period) => (period === 'total' ? 'in total' : `per ${period}`)
+
+/** The words for the present budget period. Empty for a total, which has only one. */
+export const thisPeriod = (period) => (period === 'total' ? '' : `this ${period}`)
+
+export const ENFORCEMENTS = [
+  ['hard', 'Hard: refuse requests over the budget or a limit'],
+  ['soft', 'Soft: only count and send alerts'],
 ]
 
 export const CACHE_SCOPES = [
@@ -47,6 +60,19 @@ export const LIMITS = [
   ['tokensPerMinute', 'Tokens per minute'],
 ]
 
+/** The limits that count per budget period. */
+export const PERIOD_LIMITS = [
+  ['requestsPerPeriod', 'Requests per period'],
+  ['tokensPerPeriod', 'Tokens per period'],
+]
+
+/** The limits of a record as the text of fields. @param {[string, string][]} names */
+export const typedLimits = (limits, names) => Object.fromEntries(names.map(([name]) => [name, typed(limits?.[name])]))
+
+/** The text of fields as limits. Null for no limit. */
+export const limitsOf = (texts) =>
+  Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, numberOrNull(text)]))
+
 export const STRATEGIES = [
   ['ordered', 'In order'],
   ['weighted', 'Weighted'],
@@ -61,8 +87,8 @@ const THOUSANDS = /^-?[1-9]\d{0,2}(,\d{3})+(\.\d*)?$/
  * the server rejects it with a message. 2,50 is not a number: a user who types it does not mean 250.
  */
 export function numberOf(text) {
-  const typed = text.trim().replace(/^\$/, '')
-  const plain = THOUSANDS.test(typed) ? typed.replaceAll(',', '') : typed
+  const trimmed = text.trim().replace(/^\$/, '')
+  const plain = THOUSANDS.test(trimmed) ? trimmed.replaceAll(',', '') : trimmed
   const number = Number(plain)
   return plain === '' || Number.isNaN(number) ? text : number
 }

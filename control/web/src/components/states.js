@@ -24,12 +24,19 @@ export function adviceOn(error) {
   if (error.code === 'cross_origin') return 'Open the dashboard at the gateway’s own address and try again.'
   if (error.code === 'forbidden') return 'Change the project’s plan in Settings, then try again.'
   if (error.status === 403) return 'Your role does not allow this. Sign in as an owner.'
-  if (error.status === 409) {
+  if (isOutdated(error)) {
     return 'Someone else changed it at the same time. The latest version is now shown: review it and try again.'
   }
+  if (error.status === 409) return 'Follow the details above, then try again.'
   if (error.status === 404) return 'It may have been deleted. Go back to the list and check.'
   if (error.status >= 500) return 'The service had an internal error. Try again in a moment.'
   return 'Correct the invalid values and try again.'
+}
+
+/** Whether an error says that someone else has saved the record. Other conflicts name another field than the version. */
+export function isOutdated(error) {
+  const { status, details = [] } = error ?? {}
+  return status === 409 && (details.length === 0 || details.some(({ field }) => field === 'version'))
 }
 
 /** An error with a retry button, shown in place of content that failed to load. */

@@ -65,7 +65,7 @@ function costTiles({ totals, forecast, budget }) {
     ],
     ['Spend', money(totals.cost), moneyExact(totals.cost), plural(served(totals), 'billed request')],
     [
-      `Forecast for the ${budget.period}`,
+      budget.period === 'total' ? 'Forecast' : `Forecast for the ${budget.period}`,
       forecast.spend === null ? '–' : money(forecast.spend),
       forecast.spend === null ? '' : moneyExact(forecast.spend),
       budgetOutlook(forecast, budget),

@@ -2,15 +2,15 @@
 import { get, path } from '../api.js'
 import { Charts } from '../charts.js'
 import { AttemptsCard, rescueTile } from '../components/attempts.js'
+import { BudgetCard, WARN_FROM } from '../components/budget.js'
 import { Button, ButtonLink } from '../components/button.js'
-import { Money } from '../components/money.js'
 import { CausesCard, outcomeTiles } from '../components/outcomes.js'
 import { Card, Page } from '../components/page.js'
 import { RangeBar, useRange } from '../components/range.js'
 import { Empty, Loaded, Refresh } from '../components/states.js'
 import { Table } from '../components/table.js'
 import { Tiles, wasBefore } from '../components/tiles.js'
-import { compact, count, duration, hitRate, money, moneyExact, percent, plural } from '../format.js'
+import { compact, count, duration, hitRate, money, moneyExact, plural } from '../format.js'
 import { html } from '../html.js'
 import { REQUESTS_MEAN } from '../outcomes.js'
 import { isDay, rangeWords, slotsOf, USAGE_RANGES, usageQuery } from '../ranges.js'
@@ -33,7 +33,10 @@ export function HomePage({ project }) {
   return html`<${Page} title="Overview" of=${project.name} actions=${html`<${Refresh} of=${usage} />`}>
     <${RangeBar} of=${selected} shown=${usage.stale ? undefined : usage.data?.span} comparable />
     <${Loaded} of=${usage} what="usage" rows=${8}>${(data) => html`
-      <${Budget} budget=${data.budget} project=${project} />
+      <${BudgetCard} of=${data.budget}>${project.group && html`<a href=${to('groups', project.group)}>View its group</a> `}${
+        budgetShare(data.budget) >= WARN_FROM &&
+        html`<a href=${to('projects', project.id, 'settings')}>Change budget</a>`
+      }<//>
       <${Tiles} tiles=${totalTiles(data, project)} />
       ${data.totals.requests === 0 ? html`<${NoRequests} project=${project} />` : html`<${Details} data=${data} project=${project} onGroup=${group} />`}`}<//>
   <//>`
@@ -72,20 +75,6 @@ const spanOf = ({ from, to: end }, step) => ({
   label: rangeWords({ from, to: end }),
   slots: slotsOf({ from, to: end, step }),
 })
-
-function Budget({ budget, project }) {
-  const share = budgetShare(budget)
-  const look = share >= 100 ? 'bad' : share >= 80 ? 'warn' : ''
-  const used = budget.limit > 0 ? percent(budget.used, budget.limit) : '100%'
-  return html`<${Card} title="Budget" look="budget">
-    <p class="budget-line"><span><strong><${Money} of=${budget.used} /></strong> of <${Money} of=${budget.limit} /> used this ${budget.period}</span>
-      <span><${Money} of=${budget.remaining} /> remaining</span></p>
-    <div class=${`bar ${look}`} role="progressbar" aria-label="Budget used" aria-valuemin="0" aria-valuemax="100"
-      aria-valuenow=${Math.round(share)} aria-valuetext=${`${used} used`}><span style=${{ width: `${share}%` }}></span></div>
-    <p class="muted">${used} used. Resets on ${budget.end.slice(0, 10)} (UTC).${' '}
-      ${share >= 80 && html`<a href=${to('projects', project.id, 'settings')}>Change budget</a>`}</p>
-  <//>`
-}
 
 function totalTiles({ totals, before: compared, span }, project) {
   const before = compared?.totals

@@ -1,13 +1,33 @@
 // The fields shared by the forms that create and edit a key.
 import { useState } from 'preact/hooks'
-import { ChecksField, TextField, wrongWith } from '../components/form.js'
+import { ChecksField, SelectField, TextField, wrongWith } from '../components/form.js'
 import { ModelsField } from '../components/models.js'
+import { PeriodLimits } from '../components/period-limits.js'
 import { count, typed } from '../format.js'
 import { html } from '../html.js'
 import { useCatalog } from '../resource.js'
-import { LIMITS, numberOrNull, permissionsOf, same } from '../values.js'
+import {
+  BUDGET_PERIODS,
+  LIMITS,
+  limitsOf,
+  numberOrNull,
+  PERIOD_LIMITS,
+  permissionsOf,
+  same,
+  typedLimits,
+} from '../values.js'
 
-export const KEY_FIELDS = ['name', 'kind', 'environment', 'models', 'permissions', 'limits', 'expiresAt']
+export const KEY_FIELDS = [
+  'name',
+  'kind',
+  'environment',
+  'models',
+  'permissions',
+  'budget',
+  'budgetPeriod',
+  'limits',
+  'expiresAt',
+]
 
 /** A key's editable fields as a form draft of strings and lists. permissions is null for the kind's default. */
 export function draftOf(key) {
@@ -15,7 +35,9 @@ export function draftOf(key) {
     name: key?.name ?? '',
     models: key?.models ?? [],
     permissions: key?.permissions ?? null,
-    limits: Object.fromEntries(LIMITS.map(([name]) => [name, typed(key?.limits[name])])),
+    budget: typed(key?.budget),
+    budgetPeriod: key?.budgetPeriod ?? 'month',
+    limits: typedLimits(key?.limits, [...LIMITS, ...PERIOD_LIMITS]),
     expiresAt: localOf(key?.expiresAt),
   }
 }
@@ -26,7 +48,9 @@ export function fieldsOf(draft) {
     name: draft.name,
     models: draft.models,
     ...(draft.permissions && { permissions: draft.permissions }),
-    limits: Object.fromEntries(LIMITS.map(([name]) => [name, numberOrNull(draft.limits[name])])),
+    budget: numberOrNull(draft.budget),
+    budgetPeriod: draft.budgetPeriod,
+    limits: limitsOf(draft.limits),
     expiresAt: draft.expiresAt === '' ? null : `${draft.expiresAt.slice(0, 16)}:00.000Z`,
   }
 }
@@ -44,7 +68,7 @@ export function KeyFields({ draft, set, error, kind, plan, environment }) {
     <${TextField} label="Name" required maxlength="120" value=${draft.name} onValue=${(name) => set({ name })}
       wrong=${wrongWith(error, 'name')} hint="The program that uses the key, for example “Backend”." />
     <details class="more-fields" open=${Boolean(error?.details?.some(({ field }) => field !== 'name'))}>
-      <summary>Models, permissions, limits, expiry</summary>
+      <summary>Models, permissions, limits, budget, expiry</summary>
       <${ModelsField} label="Allowed models" value=${draft.models} onValue=${(models) => set({ models })}
         wrong=${wrongWith(error, 'models')} hint="Leave empty to allow all models of the project." />
       <${Permissions} draft=${draft} set=${set} kind=${kind} wrong=${wrongWith(error, 'permissions')} />
@@ -54,6 +78,13 @@ export function KeyFields({ draft, set, error, kind, plan, environment }) {
           onValue=${(value) => set({ limits: { ...draft.limits, [name]: value } })} />`,
       )}</div>
       <p class="hint">Leave a limit empty to use the plan’s.</p>
+      <div class="columns">
+        <${TextField} label="Budget (USD)" inputmode="decimal" value=${draft.budget} onValue=${(budget) => set({ budget })}
+          wrong=${wrongWith(error, 'budget')} hint="The key’s own. Leave empty for none." />
+        <${SelectField} label="Budget period" options=${BUDGET_PERIODS} value=${draft.budgetPeriod}
+          onValue=${(budgetPeriod) => set({ budgetPeriod })} wrong=${wrongWith(error, 'budgetPeriod')} />
+        <${PeriodLimits} draft=${draft} set=${set} error=${error} />
+      </div>
       <${TextField} label="Expires at (UTC)" type="datetime-local" value=${draft.expiresAt}
         onValue=${(expiresAt) => set({ expiresAt })} wrong=${wrongWith(error, 'expiresAt')} hint="Leave empty for no expiry." />
     </details>`

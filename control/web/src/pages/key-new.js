@@ -69,9 +69,16 @@ function environmentHint(environment, ready) {
   return 'Sends requests to real providers and spends budget.'
 }
 
-function withoutDefaults({ models, limits, expiresAt, ...rest }) {
+function withoutDefaults({ models, budget, budgetPeriod, limits, expiresAt, ...rest }) {
   const limited = Object.values(limits).some((limit) => limit !== null)
-  return { ...rest, ...(models.length > 0 && { models }), ...(limited && { limits }), ...(expiresAt && { expiresAt }) }
+  return {
+    ...rest,
+    ...(models.length > 0 && { models }),
+    ...(budget !== null && { budget }),
+    ...(budgetPeriod !== draftOf().budgetPeriod && { budgetPeriod }),
+    ...(limited && { limits }),
+    ...(expiresAt && { expiresAt }),
+  }
 }
 
 /** The new key's value and snippets that use it. */

@@ -1,23 +1,21 @@
 // One API key: its details, settings and actions.
 import { useState } from 'preact/hooks'
-import { get, patch, path } from '../api.js'
+import { get, path } from '../api.js'
 import { Badge } from '../components/badge.js'
 import { Button } from '../components/button.js'
-import { Conflict } from '../components/conflict.js'
-import { Form, FormError } from '../components/form.js'
 import { Id } from '../components/ids.js'
 import { Card, Page } from '../components/page.js'
+import { RecordForm } from '../components/record-form.js'
 import { Failure, Loaded, Time } from '../components/states.js'
 import { Facts } from '../components/table.js'
-import { useDraft } from '../draft.js'
 import { masked } from '../format.js'
 import { html } from '../html.js'
-import { notify } from '../notices.js'
 import { KeyTrace, Revoked, useRevocation } from '../palette/found-key.js'
-import { useAction, useResource } from '../resource.js'
+import { useResource } from '../resource.js'
 import { navigate, to } from '../router.js'
 import { useViewer } from '../session.js'
 import { zoned } from '../zone.js'
+import { CreditsCard } from './credits.js'
 import { KeyDialog } from './key-dialogs.js'
 import { draftOf, fieldsOf, KEY_FIELDS, KeyFields } from './key-form.js'
 import { KeyActions, LastUsed } from './keys.js'
@@ -37,7 +35,8 @@ export function KeyPage({ project, params }) {
     <${Loaded} of=${key} what="the key">${(data) => html`
       <${Card} title="Details"><${KeyFacts} of=${data} project=${project} /><//>
       <${Card} title="If this key leaked"><${Leak} project=${project} of=${data} reload=${key.reload} /><//>
-      <${Card} title="Settings"><${EditKey} project=${project} of=${data} set=${key.set} /><//>`}<//>
+      <${Card} title="Settings"><${EditKey} project=${project} of=${data} set=${key.set} /><//>
+      <${CreditsCard} at=${path`projects/${project.id}/keys/${data.id}`} of=${data} set=${key.set} />`}<//>
     ${dialog && html`<${KeyDialog} project=${project} dialog=${dialog} onClose=${() => setDialog(null)} onDone=${done} />`}
   <//>`
 }
@@ -72,26 +71,6 @@ function Leak({ project, of: key, reload }) {
 }
 
 function EditKey({ project, of: key, set }) {
-  const form = useDraft(key, FORM)
-  const at = path`projects/${project.id}/keys/${key.id}`
-  const { busy, error, run, clear } = useAction(async () => {
-    const saved = await patch(at, { ...form.changes(), version: form.base.version })
-    form.restart(saved)
-    set(saved)
-    notify(`Key ${saved.name} saved`)
-  })
-  const takeTheirs = (theirs) => {
-    form.follow(theirs)
-    set(theirs)
-    clear()
-  }
-  return html`<${Form} onSubmit=${run} edited=${!form.clean}>
-    <${KeyFields} draft=${form.draft} set=${form.change} error=${error} kind=${key.kind} plan=${project.plan} environment=${key.environment} />
-    ${
-      error?.status === 409
-        ? html`<${Conflict} load=${() => get(at)} onLoaded=${takeTheirs} />`
-        : html`<${FormError} error=${error} shown=${KEY_FIELDS} />`
-    }
-    <div class="buttons"><${Button} look="primary" type="submit" changes busy=${busy} idle=${form.clean}>Save<//></div>
-  <//>`
+  return html`<${RecordForm} at=${path`projects/${project.id}/keys/${key.id}`} record=${key} set=${set} form=${FORM} shown=${KEY_FIELDS}
+    saved=${({ name }) => `Key ${name} saved`}>${(fields) => html`<${KeyFields} ...${fields} kind=${key.kind} plan=${project.plan} environment=${key.environment} />`}<//>`
 }

@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks'
 import { queryOf } from '../api.js'
 import { Age } from '../components/age.js'
 import { Badge } from '../components/badge.js'
+import { lookOf } from '../components/budget.js'
 import { Button } from '../components/button.js'
 import { TextField } from '../components/form.js'
 import { Money } from '../components/money.js'
@@ -17,6 +18,7 @@ import { named } from '../overview.js'
 import { to, useQuery } from '../router.js'
 import { sorted, useOrder } from '../sort.js'
 import { share } from '../usage.js'
+import { thisPeriod } from '../values.js'
 import { projectHref } from './overview-links.js'
 
 /** The ID of the table's frame. Links on the page lead to the frame. */
@@ -119,9 +121,9 @@ const budgetPercent = (budget) => budget && (share(budget.used, budget.limit) ??
 function BudgetUsed({ of: budget }) {
   if (!budget) return '–'
   const { limit, used, period } = budget
-  const look = budgetPercent(budget) >= 100 ? 'bad' : budgetPercent(budget) >= 80 ? 'warn' : ''
+  const look = lookOf(budgetPercent(budget))
   const text = limit > 0 ? percent(used, limit) : '100%'
-  return html`<span title=${`${money(used)} of ${money(limit)} this ${period}`}>${look ? html`<${Badge} of=${text} look=${look} />` : text}</span>`
+  return html`<span title=${`${money(used)} of ${money(limit)} ${thisPeriod(period)}`}>${look ? html`<${Badge} of=${text} look=${look} />` : text}</span>`
 }
 
 function Forecast({ of: { forecast, budget } }) {

@@ -3,13 +3,14 @@ import { useState } from 'preact/hooks'
 import { post } from '../api.js'
 import { Button, ButtonLink } from '../components/button.js'
 import { Form, FormError, SelectField, TextField, wrongWith } from '../components/form.js'
+import { GroupField } from '../components/groups.js'
 import { Card, Page } from '../components/page.js'
 import { Loaded } from '../components/states.js'
 import { money, typed } from '../format.js'
 import { html } from '../html.js'
 import { notify } from '../notices.js'
 import { useAction, useCatalog } from '../resource.js'
-import { navigate, to } from '../router.js'
+import { navigate, to, useQuery } from '../router.js'
 import { BUDGET_PERIODS, numberOf } from '../values.js'
 
 const REGIONS = [
@@ -24,7 +25,7 @@ const REGIONS = [
   ['afr', 'Africa'],
   ['me', 'Middle East'],
 ]
-const FIELDS = ['name', 'plan', 'budget', 'budgetPeriod', 'region']
+const FIELDS = ['name', 'plan', 'budget', 'budgetPeriod', 'region', 'group']
 
 export function NewProjectPage() {
   const catalog = useCatalog()
@@ -39,12 +40,15 @@ function NewProject({ plans }) {
   const [budget, setBudget] = useState('')
   const [budgetPeriod, setPeriod] = useState('month')
   const [region, setRegion] = useState('')
+  const [{ group: linked }] = useQuery(['group'])
+  const [group, setGroup] = useState(linked)
   const { busy, error, run } = useAction(async () => {
     const body = {
       name,
       plan,
       budgetPeriod,
       ...(region && { region }),
+      ...(group && { group }),
       ...(budget.trim() && { budget: numberOf(budget) }),
     }
     const project = await post('projects', body)
@@ -62,6 +66,7 @@ function NewProject({ plans }) {
       <${SelectField} label="Budget period" options=${BUDGET_PERIODS} value=${budgetPeriod} onValue=${setPeriod} wrong=${wrongWith(error, 'budgetPeriod')} />
       <${SelectField} label="Region" options=${REGIONS} value=${region} onValue=${setRegion} wrong=${wrongWith(error, 'region')}
         hint="Where limits and budget are tracked. It cannot be changed later." />
+      <${GroupField} value=${group} onValue=${setGroup} wrong=${wrongWith(error, 'group')} />
     </div>
     <${FormError} error=${error} shown=${FIELDS} />
     <div class="buttons">

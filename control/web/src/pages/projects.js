@@ -13,6 +13,7 @@ import { useList } from '../lists.js'
 import { useCatalog, useDebounced } from '../resource.js'
 import { to, useQuery } from '../router.js'
 import { useOrder } from '../sort.js'
+import { perPeriod } from '../values.js'
 
 const STATUSES = [
   ['active', 'Active'],
@@ -41,7 +42,7 @@ const columns = (defaults) => [
     num: true,
     cell: (project) => {
       const note = budgetNote(project, defaults)
-      return html`<${Money} of=${project.budget} /> per ${project.budgetPeriod}${note && html`<span class="under">${note}</span>`}`
+      return html`<${Money} of=${project.budget} /> ${perPeriod(project.budgetPeriod)}${note && html`<span class="under">${note}</span>`}`
     },
   },
   {

@@ -1,32 +1,33 @@
 // A project's settings.
-import { useState } from 'preact/hooks'
-import { get, patch, path, post } from '../api.js'
-import { Button } from '../components/button.js'
-import { Conflict } from '../components/conflict.js'
-import { Confirm } from '../components/dialog.js'
-import { CheckField, Form, FormError, SelectField, TextField, wrongWith } from '../components/form.js'
+import { path } from '../api.js'
+import { ArchiveCard } from '../components/archive.js'
+import { CheckField, SelectField, TextField, wrongWith } from '../components/form.js'
+import { GroupField } from '../components/groups.js'
 import { Id } from '../components/ids.js'
 import { ModelsField } from '../components/models.js'
 import { Card, Page } from '../components/page.js'
+import { PeriodLimits } from '../components/period-limits.js'
+import { RecordForm } from '../components/record-form.js'
 import { Loaded, Time } from '../components/states.js'
 import { Facts } from '../components/table.js'
-import { useDraft } from '../draft.js'
 import { span, typed } from '../format.js'
 import { html } from '../html.js'
-import { notify } from '../notices.js'
-import { useAction, useCatalog } from '../resource.js'
-import { BUDGET_PERIODS, CACHE_SCOPES, numberOf } from '../values.js'
+import { useCatalog } from '../resource.js'
+import { BUDGET_PERIODS, CACHE_SCOPES, limitsOf, numberOf, PERIOD_LIMITS, typedLimits } from '../values.js'
 import { zoned } from '../zone.js'
 import { AlertsCard } from './alerts.js'
+import { CreditsCard } from './credits.js'
 
 /** The TTL of a cache that is turned on without one. The API has the same default. */
 const USUAL_TTL_SECONDS = 3600
 
 const FIELDS = [
   'name',
+  'group',
   'plan',
   'budget',
   'budgetPeriod',
+  'limits',
   'cache',
   'cacheTtlSeconds',
   'unbounded',
@@ -39,7 +40,8 @@ export function SettingsPage({ project, setProject, whole }) {
   useCatalog() // loads in parallel with the project; provides the plans
   return html`<${Page} title="Settings" of=${project.name}><${Loaded} of=${whole} what="the project" rows=${8}>${() => html`
     <${Card} title="General"><${General} project=${project} setProject=${setProject} /><//>
-    <${AlertsCard} project=${project} setProject=${setProject} />
+    <${CreditsCard} at=${path`projects/${project.id}`} of=${project} set=${setProject} />
+    <${AlertsCard} at=${path`projects/${project.id}`} record=${project} set=${setProject} />
     <${Card} title="About">
       <${Facts} rows=${[
         ['ID', html`<${Id} id=${project.id} />`],
@@ -48,15 +50,26 @@ export function SettingsPage({ project, setProject, whole }) {
         ['Settings version', project.version],
       ]} />
     <//>
-    <${ArchiveCard} project=${project} setProject=${setProject} />`}<//><//>`
+    <${ArchiveCard} at=${path`projects/${project.id}`} noun="Project" archived=${project.status === 'archived'} set=${setProject} words=${archiveWords(project)} />`}<//><//>`
 }
+
+const archiveWords = ({ name }) => ({
+  before:
+    'Requests with an archived project’s keys are rejected with 401. Its usage is kept, and you can restore it later.',
+  after:
+    'This project is archived: requests with its keys are rejected with 401. Restore it to make its keys work again.',
+  archives: html`Requests with any key of <strong>${name}</strong> are rejected with 401 immediately.`,
+  restores: html`All active keys of <strong>${name}</strong> work again immediately.`,
+})
 
 function draftOf(project) {
   return {
     name: project.name,
+    group: project.group ?? '',
     plan: project.plan,
     budget: typed(project.budget),
     budgetPeriod: project.budgetPeriod,
+    limits: typedLimits(project.limits, PERIOD_LIMITS),
     cache: project.cache,
     cacheTtlSeconds: typed(project.cache === 'off' ? USUAL_TTL_SECONDS : project.cacheTtlSeconds),
     unbounded: project.unbounded,
@@ -68,36 +81,20 @@ function draftOf(project) {
 
 function fieldsOf(draft) {
   const cacheTtlSeconds = draft.cache === 'off' ? 0 : numberOf(draft.cacheTtlSeconds)
-  return { ...draft, budget: numberOf(draft.budget), cacheTtlSeconds }
+  return {
+    ...draft,
+    group: draft.group || null,
+    budget: numberOf(draft.budget),
+    limits: limitsOf(draft.limits),
+    cacheTtlSeconds,
+  }
 }
 
 const FORM = { draftOf, fieldsOf }
 
 function General({ project, setProject }) {
-  const form = useDraft(project, FORM)
-  const at = path`projects/${project.id}`
-  const { busy, error, run, clear } = useAction(async () => {
-    const saved = await patch(at, { ...form.changes(), version: form.base.version })
-    form.restart(saved)
-    setProject(saved)
-    notify('Settings saved')
-  })
-  const takeTheirs = (theirs) => {
-    form.follow(theirs)
-    setProject(theirs)
-    clear()
-  }
-  return html`<${Form} onSubmit=${run} edited=${!form.clean}>
-    <${Fields} draft=${form.draft} set=${form.change} error=${error} />
-    ${
-      error?.status === 409
-        ? html`<${Conflict} load=${() => get(at)} onLoaded=${takeTheirs} />`
-        : html`<${FormError} error=${error} shown=${FIELDS} />`
-    }
-    <div class="buttons">
-      <${Button} look="primary" type="submit" changes busy=${busy} idle=${form.clean}>Save settings<//>
-    </div>
-  <//>`
+  return html`<${RecordForm} at=${path`projects/${project.id}`} record=${project} set=${setProject} form=${FORM} shown=${FIELDS}
+    action="Save settings" saved=${() => 'Settings saved'}>${Fields}<//>`
 }
 
 function Fields({ draft, set, error }) {
@@ -113,6 +110,8 @@ function Fields({ draft, set, error }) {
       <${TextField} label="Budget (USD)" inputmode="decimal" value=${draft.budget} onValue=${(budget) => set({ budget })} wrong=${wrong('budget')} />
       <${SelectField} label="Budget period" options=${BUDGET_PERIODS} value=${draft.budgetPeriod}
         onValue=${(budgetPeriod) => set({ budgetPeriod })} wrong=${wrong('budgetPeriod')} />
+      <${PeriodLimits} draft=${draft} set=${set} error=${error} />
+      <${GroupField} value=${draft.group} onValue=${(group) => set({ group })} wrong=${wrong('group')} />
     </div>
     <div class="columns">
       <${SelectField} label="Cache" options=${CACHE_SCOPES} value=${draft.cache} onValue=${(cache) => set({ cache })} wrong=${wrong('cache')}
@@ -146,32 +145,4 @@ function ttlHint({ cache, cacheTtlSeconds }) {
   const least = LEAST_TTL[cache]
   if (!Number.isInteger(seconds) || seconds < least) return `Enter a whole number of seconds, at least ${least}.`
   return `${span(seconds)}.`
-}
-
-function ArchiveCard({ project, setProject }) {
-  const [asking, setAsking] = useState(false)
-  const archived = project.status === 'archived'
-  const act = () => post(path`projects/${project.id}/${archived ? 'restore' : 'archive'}`)
-  const done = (saved) => {
-    setProject(saved)
-    notify(archived ? 'Project restored' : 'Project archived')
-  }
-  const action = archived ? 'Restore project' : 'Archive project'
-  return html`<${Card} title=${archived ? 'Restore' : 'Archive'}>
-    <p>${
-      archived
-        ? 'This project is archived: requests with its keys are rejected with 401. Restore it to make its keys work again.'
-        : 'Requests with an archived project’s keys are rejected with 401. Its usage is kept, and you can restore it later.'
-    }</p>
-    <${Button} look=${archived ? 'primary' : 'danger'} changes onClick=${() => setAsking(true)}>${action}<//>
-    ${
-      asking &&
-      html`<${Confirm} title=${`${action}?`} action=${action} danger=${!archived} act=${act} onDone=${done} onClose=${() => setAsking(false)}>
-      <p>${
-        archived
-          ? html`All active keys of <strong>${project.name}</strong> work again immediately.`
-          : html`Requests with any key of <strong>${project.name}</strong> are rejected with 401 immediately.`
-      }</p><//>`
-    }
-  <//>`
 }
