@@ -17,6 +17,7 @@ const { journey } = await startBrowser(service)
 const { project, key } = await seedProject()
 const failed = await seedFailure() // before the Governor is enabled, because its classifier would also call the failing provider
 const { violation, entry } = await seedGovernance()
+const { department, team } = await seedGroups()
 
 /** Creates a project with data for every page. */
 async function seedProject() {
@@ -79,6 +80,20 @@ async function seedGovernance() {
   return { violation: (await violations())[0], entry }
 }
 
+/** Puts the project into a team of a department. */
+async function seedGroups() {
+  const department = await service.admin('POST', 'groups', { name: 'Research and development', budget: 100 })
+  const fields = {
+    name: 'Customer experience '.repeat(6).trim(),
+    parent: department.id,
+    budget: 5,
+    budgetPeriod: 'day',
+  }
+  const team = await service.admin('POST', 'groups', fields)
+  await service.admin('PATCH', `projects/${project.id}`, { group: team.id })
+  return { department, team }
+}
+
 /** Sends a request that fails at both targets of its route, and returns its ID. */
 async function seedFailure() {
   const next = { kind: 'status', status: 503, family: 'openai', times: 4 }
@@ -139,7 +154,7 @@ const PAGES = [
     true,
     inProject('/keys/new'),
     async (page) => {
-      await page.getByText('Models, permissions, limits, expiry').click()
+      await page.getByText('Models, permissions, limits, budget, expiry').click()
       await page.getByText('Restrict permissions').click()
     },
   ],
@@ -256,6 +271,11 @@ const PAGES = [
     },
   ],
   ['settings', true, inProject('/settings'), text('Signing secret: …')],
+  ['groups', true, '/dashboard/groups', text('Research and development')],
+  ['group', true, `/dashboard/groups/${department.id}`, text('remaining')],
+  ['group-team', true, `/dashboard/groups/${team.id}?by=key`, text('Settings version')],
+  ['group-root', true, '/dashboard/groups/root', text('Settings version')],
+  ['group-new', true, `/dashboard/groups/new?parent=${department.id}`, text('It cannot be changed later')],
   ['models', true, '/dashboard/models?q=gpt-4', text('gpt-4.1')],
   ['providers', true, '/dashboard/providers', text('API format')],
   ['audit', true, '/dashboard/audit', text('Nightly batch')],

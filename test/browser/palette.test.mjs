@@ -96,7 +96,7 @@ journey('last four characters, IDs, models, pages and actions are found', { as: 
   await field(page).fill('proj_nobody')
   await page.getByText('No project of this deployment has this ID.').waitFor()
   await field(page).fill('no such thing')
-  await page.getByText('Nothing found in projects, keys, models, pages and actions.').waitFor()
+  await page.getByText('Nothing found in projects, groups, keys, models, pages and actions.').waitFor()
   await field(page).fill('dark')
   await option(page, 'Use the dark theme').click()
   assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), 'dark')

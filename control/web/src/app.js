@@ -15,6 +15,9 @@ import { AuditPage } from './pages/audit.js'
 import { CompliancePage } from './pages/compliance.js'
 import { CostsPage } from './pages/costs.js'
 import { GovernorPage } from './pages/governor.js'
+import { GroupPage } from './pages/group.js'
+import { NewGroupPage } from './pages/group-new.js'
+import { GroupsPage } from './pages/groups.js'
 import { HomePage } from './pages/home.js'
 import { KeyPage } from './pages/key.js'
 import { NewKeyPage } from './pages/key-new.js'
@@ -47,6 +50,8 @@ const PAGES = {
   overview: OverviewPage,
   projects: ProjectsPage,
   'project-new': NewProjectPage,
+  groups: GroupsPage,
+  'group-new': NewGroupPage,
   'all-violations': AllViolationsPage,
   models: ModelsPage,
   providers: ProvidersPage,
@@ -184,6 +189,7 @@ function CurrentPage({ place }) {
   if (place.page === 'signin') return html`<${Skeleton} />`
   const Simple = PAGES[place.page]
   if (Simple) return html`<${Simple} key=${place.page} />`
+  if (place.page === 'group') return html`<${GroupPage} key=${place.path} id=${place.params.group} />`
   const OfProject = PROJECT_PAGES[place.page]
   if (!OfProject) return html`<${MissingPage} />`
   return html`<${ProjectScope} key=${place.params.project} id=${place.params.project} page=${place.page}>

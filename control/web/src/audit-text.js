@@ -12,15 +12,20 @@ const ACTIONS = {
   'project.update': 'updated the project',
   'project.archive': 'archived the project',
   'project.restore': 'restored the project',
+  'project.credit': 'added credit to the project',
   'group.create': 'created a group',
   'group.update': 'changed a group',
   'group.delete': 'deleted a group',
+  'group.archive': 'archived a group',
+  'group.restore': 'restored a group',
+  'group.credit': 'added credit to a group',
   'key.create': 'created a key',
   'key.update': 'updated a key',
   'key.deactivate': 'deactivated a key',
   'key.reactivate': 'reactivated a key',
   'key.rotate': 'rotated a key',
   'key.delete': 'deleted a key',
+  'key.credit': 'added credit to a key',
   'provider_key.set': 'set a provider key',
   'provider_key.delete': 'removed a provider key',
   'governor.update': 'changed the Governor’s settings',
@@ -33,12 +38,15 @@ const ACTIONS = {
   'deployment.import': 'imported a deployment',
 }
 
+/** Fields with dollars. */
+const AMOUNTS = new Set(['budget', 'amount', 'total'])
+
 export function actionText(action) {
   return ACTIONS[action] ?? action
 }
 
 /** Fields that are shown elsewhere in the entry or change with every update. */
-const HIDDEN = new Set(['version', 'id', 'createdAt', 'setAt', 'lastUsedAt'])
+const HIDDEN = new Set(['version', 'id', 'groupId', 'delivery', 'createdAt', 'setAt', 'lastUsedAt'])
 
 /**
  * The fields that an entry says were changed, sorted by name. The changed fields of a nested object are listed one by
@@ -66,7 +74,7 @@ function changesIn(field, before, after) {
 }
 
 function change(field, before, after) {
-  const textOf = field === 'budget' ? amountText : valueText
+  const textOf = AMOUNTS.has(field) ? amountText : valueText
   const text = (value) => (value === undefined ? null : textOf(value))
   if (same(before, after)) return { field, before: null, after: text(after) } // unchanged, but gives context for the other fields
   return { field, before: text(before), after: text(after) }

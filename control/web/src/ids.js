@@ -4,9 +4,11 @@ import { sha256 } from './sha256.js'
 
 const ENTRY_DIGITS = 24
 
-/** The page to which each kind of ID leads. Without the ID of the project, only a project itself has a page. */
+/** The page to which each kind of ID leads. Without the ID of the project, only projects and groups have a
+ * page. */
 const PAGES = {
   proj: (id) => to('projects', id),
+  grp: (id) => to('groups', id),
   key: (id, project) => project && to('projects', project, 'keys', id),
   vio: (id, project) => project && to('projects', project, 'violations', id),
   mod: (id, project) => project && to('projects', project, 'registry', id),
@@ -14,7 +16,7 @@ const PAGES = {
 }
 
 /** Matches an ID in the form that the server creates. Shorter texts could be words that someone chose. */
-const ID = /((?<![0-9A-Za-z_])(?:proj|key|vio|mod|req)_[0-9a-f]{24,32}(?![0-9A-Za-z_]))/
+const ID = /((?<![0-9A-Za-z_])(?:proj|grp|key|vio|mod|req)_[0-9a-f]{24,32}(?![0-9A-Za-z_]))/
 
 /** The page that an ID leads to, or undefined. @param {string} [project] ID of the project that has it */
 export function hrefOf(id, project) {

@@ -29,6 +29,7 @@ const PROJECT_PAGES = [
 const OTHER_PAGES = [
   ['overview', 'Home', []],
   ['projects', 'Projects', ['projects']],
+  ['groups', 'Groups', ['groups']],
   ['all-violations', 'All violations', ['violations']],
   ['models', 'Models and prices', ['models']],
   ['providers', 'Provider status', ['providers']],
@@ -39,6 +40,8 @@ const PARENTS = {
   'key-new': 'keys',
   key: 'keys',
   'project-new': 'projects',
+  group: 'groups',
+  'group-new': 'groups',
   request: 'requests',
   violation: 'violations',
   'registry-new': 'registry',

@@ -1,6 +1,7 @@
 // The audit log: sign-ins and changes.
 import { actionText, changesOf } from '../audit-text.js'
 import { SelectField } from '../components/form.js'
+import { GroupLink } from '../components/groups.js'
 import { Id, WithIds } from '../components/ids.js'
 import { Name } from '../components/name.js'
 import { Page } from '../components/page.js'
@@ -62,6 +63,8 @@ function columns(names) {
 }
 
 function Subject({ entry, names }) {
+  const group = entry.after?.groupId ?? entry.before?.groupId
+  if (!entry.project && group) return html`<${GroupLink} id=${group} name=${entry.after?.name ?? entry.before?.name} />`
   if (!entry.project) return html`<span class="muted">–</span>`
   const project = html`<${Name} text=${names.get(entry.project) ?? entry.project} href=${to('projects', entry.project)} />`
   const { violation, model } = entry.after ?? {}

@@ -45,6 +45,7 @@ function pagesOf({ project, pages }) {
 function actionsOf({ project, session }) {
   const changes = [
     { id: 'new-project', label: 'New project', detail: 'create', href: to('projects', 'new') },
+    { id: 'new-group', label: 'New group', detail: 'create', href: to('groups', 'new') },
     project && {
       id: 'new-key',
       label: 'New key',

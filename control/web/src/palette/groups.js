@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks'
 import { get, path } from '../api.js'
 import { masked, plural } from '../format.js'
+import { withPaths } from '../groups.js'
 import { hrefOf, modelHref } from '../ids.js'
 import { causeWords, outcomeWords } from '../outcomes.js'
 import { useCatalog, useDebounced, useResource } from '../resource.js'
@@ -26,6 +27,7 @@ export function useGroups(query, place) {
   const named = useDebounced(query.kind === 'text' ? query.text : '', TYPING_MS)
   const commands = commandGroups(query.text, place)
   const projects = useProjects(query.kind === 'project' ? query : { kind: 'text', text: named })
+  const groups = useGroupsOf(query.kind === 'text' || query.kind === 'group' ? query.text : '')
   const keys = useKeys(named)
   const models = useModels(query.kind === 'text' ? query.text : '')
   const violation = useViolation(query.kind === 'violation' ? query.text : '', place.project)
@@ -33,9 +35,10 @@ export function useGroups(query, place) {
   if (query.kind === 'secret') return []
   if (query.kind === 'nothing') return commands
   if (query.kind === 'project') return [projects]
+  if (query.kind === 'group') return [groups]
   if (query.kind === 'violation') return [violation]
   if (query.kind === 'request') return [request]
-  return [...commands, projects, keys, models]
+  return [...commands, projects, groups, keys, models]
 }
 
 /** A search that loads more results on demand. @param {(wanted: number, signal: AbortSignal) => Promise<any>} search */
@@ -75,6 +78,33 @@ function useProjects({ kind, text }) {
     : group
 }
 
+/** Groups by name or ID. The API returns all groups at once, so they are loaded once and searched here. */
+function useGroupsOf(text) {
+  const wanted = text !== ''
+  const all = useResource(async (signal) => (wanted ? (await get('groups', { signal })).groups : []), [wanted])
+  const matching = text
+    ? withPaths(all.data ?? []).filter(({ id, path }) => id === text || matchesWords(path, text))
+    : []
+  const { items, showMore } = useFirst(text, matching)
+  return groupOf('Groups', { ...all, data: items, showMore }, (group) => ({
+    id: group.id,
+    label: group.path,
+    detail: group.id,
+    mark: group.archived ? 'archived' : '',
+    href: to('groups', group.id),
+  }))
+}
+
+/** The first of the items that match a text, and more on demand. */
+function useFirst(text, matching) {
+  const [more, setMore] = useState({ text, wanted: FIRST })
+  const wanted = more.text === text ? more.wanted : FIRST
+  return {
+    items: { items: matching.slice(0, wanted), more: matching.length > wanted },
+    showMore: () => setMore({ text, wanted: wanted + MORE }),
+  }
+}
+
 function useKeys(text) {
   const found = useSearch(text, (wanted, signal) => firstOf('keys', 'keys', { query: { q: text }, wanted, signal }))
   return groupOf('Keys', found, (key) => ({
@@ -88,14 +118,11 @@ function useKeys(text) {
 
 function useModels(text) {
   const catalog = useCatalog()
-  const [more, setMore] = useState({ text, wanted: FIRST })
-  const wanted = more.text === text ? more.wanted : FIRST
   const matching = text
     ? (catalog.data?.models ?? []).filter(({ name, aliases }) => matchesWords([name, ...aliases].join(' '), text))
     : []
-  const data = { items: matching.slice(0, wanted), more: matching.length > wanted }
-  const found = { ...catalog, data, showMore: () => setMore({ text, wanted: wanted + MORE }) }
-  return groupOf('Models', found, (model) => ({
+  const { items, showMore } = useFirst(text, matching)
+  return groupOf('Models', { ...catalog, data: items, showMore }, (model) => ({
     id: `model-${model.name}`,
     label: model.name,
     detail: model.provider,

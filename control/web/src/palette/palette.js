@@ -1,4 +1,4 @@
-// The palette: finds projects, keys, violations, requests, models, pages and actions. The field is a combobox whose options
+// The palette: finds projects, groups, keys, violations, requests, models, pages and actions. The field is a combobox whose options
 // are the results, in groups.
 // Source: WAI-ARIA Authoring Practices, "Combobox", with a listbox popup.
 import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
@@ -109,7 +109,7 @@ function Combobox({ typed, setTyped, groups, choose, note }) {
   return html`
     <input class="palette-text" type="text" role="combobox" aria-label="Find" aria-expanded=${items.length > 0 ? 'true' : 'false'}
       aria-autocomplete="list" autocomplete="off" autocapitalize="off" spellcheck=${false} autofocus maxlength=${MAX_TEXT}
-      placeholder="Project, key, model, page, ID, or a whole key" aria-describedby=${`${id}-status`}
+      placeholder="Project, group, key, model, page, ID, or a whole key" aria-describedby=${`${id}-status`}
       value=${typed.text} onInput=${onInput} onPaste=${onPaste} onKeyDown=${onKeyDown} ...${listbox} />
     <${Status} id=${`${id}-status`} groups=${groups} note=${note} count=${items.length} />
     ${
@@ -134,7 +134,7 @@ function Status({ id, groups, note, count }) {
       ? plural(count, 'result')
       : notes.length > 0 || failed
         ? ''
-        : 'Nothing found in projects, keys, models, pages and actions.'
+        : 'Nothing found in projects, groups, keys, models, pages and actions.'
   return html`<div class="palette-status" id=${id} role="status">
     ${notes.map((text) => html`<p key=${text}>${text}</p>`)}
     ${failed && html`<p class="palette-failed">${failed.label}: ${failed.error.message}. ${adviceOn(failed.error)}</p>`}

@@ -8,6 +8,7 @@ const MASKED = /^[sp]k_(?:live|test)_(?:…|\.{3})([0-9A-Za-z]{4})$/
 const SECRET = /(?<![0-9A-Za-z])[sp]k[-_][\w-]{5,}/
 const IDS = [
   ['project', /^proj_[0-9A-Za-z]{1,59}$/],
+  ['group', /^grp_[0-9A-Za-z]{1,60}$/],
   ['violation', /^vio_[0-9A-Za-z]{1,60}$/],
   ['request', /^req_[0-9a-f]{32}$/],
 ]
@@ -25,7 +26,7 @@ export function wholeKey(text) {
 
 /**
  * @param {string} text as typed, without a complete key
- * @returns {{kind: 'nothing' | 'secret' | 'project' | 'violation' | 'request' | 'text', text: string}}
+ * @returns {{kind: 'nothing' | 'secret' | 'project' | 'group' | 'violation' | 'request' | 'text', text: string}}
  *   secret: must not leave the browser; text: what to search for
  */
 export function readQuery(text) {
