@@ -11,6 +11,7 @@ import (
 	"github.com/postern-ai/postern/control/kernel"
 	"github.com/postern-ai/postern/control/reports"
 	"github.com/postern-ai/postern/core/directory"
+	"github.com/postern-ai/postern/core/header"
 )
 
 func (h *handler) groupRoute() kernel.Route {
@@ -121,7 +122,7 @@ func downloadGroup(c *kernel.Call, q *groupQuery, r *groupReport) (kernel.Answer
 	name := strings.Join([]string{"usage", c.Group, kernel.DateText(q.first), kernel.DateText(q.end - 1), q.by}, "-") + "." + q.format
 	c.Header.Set("Content-Disposition", `attachment; filename="`+name+`"`)
 	if r.next != nil {
-		c.Header.Set("X-Postern-Next", *r.next)
+		c.Header.Set(header.Next, *r.next)
 	}
 	if q.format == "csv" {
 		return kernel.OK(kernel.File{ContentType: "text/csv; charset=utf-8", Data: groupCSV(q.by, r.rows)}), nil

@@ -20,6 +20,7 @@ const (
 	Governor      = "x-postern-governor"
 	MaxTokens     = "x-postern-max-tokens"
 	Model         = "x-postern-model"
+	Next          = "x-postern-next"
 	PriceVersion  = "x-postern-price-version"
 	Provider      = "x-postern-provider"
 	Registry      = "x-postern-registry"

@@ -148,6 +148,7 @@ func adminResponses() []Doc {
 		{"content-length", AdminResponse, "bytes", "responses with a body", "The size of the body."},
 		{"content-disposition", AdminResponse, "`attachment; filename=\"…\"`", "exports of usage", "The file name that browsers suggest."},
 		{"link", AdminResponse, "`<PATH>; rel=\"next\"`, `<PATH>; rel=\"help\"`", "compliance exports of more than one page, and errors unless `POSTERN_DOCS` is off", "The next page, or the documentation of the error's code (RFC 8288)."},
+		{Next, AdminResponse, "an ID", "CSV and NDJSON of a group's usage by key, if there are more pages", "Pass it as `after` to get the next page."},
 		{"set-cookie", AdminResponse, "`postern_session=…`", "sign-in and sign-out", "Sets or removes the session cookie. The cookie lasts 12 hours, is sent only to the admin API, and cannot be read by scripts."},
 		{"etag", AdminResponse, "a hash", "files of the dashboard and the documentation, `/openapi.yaml`", "The version of the file, for `if-none-match`."},
 		{"location", AdminResponse, "a path", "308, for an address of the documentation without its final slash", "The address of the page."},
