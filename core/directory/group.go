@@ -22,6 +22,9 @@ func DecodeGroup(d Document) (Group, error) {
 // BudgetsTo returns the deliveries of the group's budget and limits to its Ledgers, which have no region.
 func BudgetsTo(g *Group, nowMs uint64) (to []abi.Delivery) {
 	put := ledger.Put{Version: g.Version, BudgetPico: g.BudgetPico, Period: g.Period(calendar.Day(nowMs)), Alerts: g.Alerts}
+	if g.Alerts.URL != "" {
+		put.Name = g.Name
+	}
 	if !g.Budgeted {
 		put.BudgetPico = 0 // of a budget that was removed, no alerts are sent
 	}
@@ -31,7 +34,7 @@ func BudgetsTo(g *Group, nowMs uint64) (to []abi.Delivery) {
 
 // limitsTo returns the deliveries of limits to the Ledgers that count requests and tokens. They send no alerts.
 func limitsTo(id, region string, l *doc.PeriodLimits, put ledger.Put) (to []abi.Delivery) {
-	put.Alerts, put.Policy = doc.Alerts{}, nil
+	put.Alerts, put.Policy, put.Name = doc.Alerts{}, nil, ""
 	for _, u := range [...]doc.Unit{doc.Requests, doc.Tokens} {
 		if put.BudgetPico = int64(l.Of(u)); put.BudgetPico > 0 {
 			to = append(to, abi.Delivery{Class: abi.ClassLedger, Name: doc.LedgerName(id, u), Region: region, Data: put.Encode()})

@@ -8,6 +8,7 @@ import (
 	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/hmac"
+	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/money"
 )
 
@@ -21,6 +22,7 @@ type alerts struct {
 	period   calendar.Period
 	sent     uint64 // bit i: the alert for thresholds[i] was created in this period
 	pending  []alert
+	name     string // of the group or the deployment; empty for a project
 }
 
 // alert is one message whose delivery has not been confirmed.
@@ -44,6 +46,7 @@ func (a *alerts) fields(f *abi.Fields) {
 		f.Uint(&p.tries)
 		f.Uint(&p.dueMs)
 	})
+	nameField(f, &a.name)
 }
 
 func (c *call) alerts() (a alerts, err error) {
@@ -55,15 +58,15 @@ func (c *call) alerts() (a alerts, err error) {
 
 // setAlerts sets the endpoint. If the URL changes, it drops the pending alerts and forgets which alerts were sent.
 // The new endpoint then receives alerts for all thresholds that have been reached.
-func (c *call) setAlerts(to doc.Alerts) error {
+func (c *call) setAlerts(to doc.Alerts, name string) error {
 	a, err := c.alerts()
-	if err != nil || a.endpoint.URL == to.URL && string(a.endpoint.Secret) == string(to.Secret) {
+	if err != nil || a.endpoint.URL == to.URL && string(a.endpoint.Secret) == string(to.Secret) && a.name == name {
 		return err
 	}
 	if a.endpoint.URL != to.URL {
 		a.sent, a.pending = 0, nil
 	}
-	a.endpoint = to
+	a.endpoint, a.name = to, name
 	c.put(rowAlerts, abi.EncodeFields(0, 256, a.fields))
 	return nil
 }
@@ -93,7 +96,7 @@ func (c *call) checkThresholds() error {
 			a.sent &^= bit
 		case a.sent&bit == 0:
 			a.sent |= bit
-			a.pending = append(a.pending, c.alert(percent))
+			a.pending = append(a.pending, c.alert(percent, a.name))
 		}
 	}
 	if a.sent != sent || len(a.pending) > waiting {
@@ -109,19 +112,33 @@ func (b *budget) reached(percent uint64) bool {
 	return b.spent >= b.pico/100*int64(percent)
 }
 
-// alert creates the message for a threshold. Its ID is the same in all retries.
-func (c *call) alert(percent uint64) alert {
+// alert creates the message for a threshold. Its ID is the same in all retries. name is that of a group or the
+// deployment.
+func (c *call) alert(percent uint64, name string) alert {
 	first, _ := c.b.period.Bounds()
 	id := "evt_" + c.in.Name
 	for _, part := range [...]uint64{first, c.b.version, percent} {
 		id += "_" + strconv.FormatUint(part, 10)
 	}
-	b := c.message("budget.threshold", id)
+	b := c.appendNode(c.message("budget.threshold", id), name)
 	b = strconv.AppendUint(append(b, `,"thresholdPercent":`...), percent, 10)
 	b = money.Append(append(b, `,"budget":{"limit":`...), c.b.pico, money.Dollar)
 	b = money.Append(append(b, `,"used":`...), c.b.spent, money.Dollar)
 	b = append(appendBounds(b, c.b.period), `}}}`...)
 	return alert{id: id, body: string(b), createdMs: c.in.NowMs, dueMs: c.in.NowMs}
+}
+
+// appendNode appends the level, the ID and the name of the deployment or a group. A project is named by its ID alone.
+func (c *call) appendNode(b []byte, name string) []byte {
+	if !doc.IsNode(c.in.Name) {
+		return b
+	}
+	level := "group"
+	if c.in.Name == doc.Root {
+		level = "deployment"
+	}
+	b = jsontext.AppendString(append(b, `,"node":{"level":"`+level+`","id":`...), c.in.Name)
+	return append(jsontext.AppendString(append(b, `,"name":`...), name), '}')
 }
 
 // appendBounds appends the start and the end of a period. A budget that never resets has neither.

@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -13,6 +14,8 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/ledger"
+	"github.com/postern-ai/postern/core/money"
 )
 
 // percents returns the thresholds in the bodies of posts.
@@ -190,6 +193,33 @@ func TestSignature(t *testing.T) {
 		`"thresholdPercent":80,"budget":{"limit":10,"used":8.5,"start":"2026-11-01T00:00:00.000Z","end":"2026-12-01T00:00:00.000Z"}}}`
 	if string(posts[0].Body) != want {
 		t.Errorf("got %s\nwant %s", posts[0].Body, want)
+	}
+}
+
+// The alert of a group or the deployment names it, also after it was renamed.
+func TestAlertNamesTheNode(t *testing.T) {
+	for id, level := range map[string]string{"grp_1": "group", "root": "deployment"} {
+		b := newHarness(t)
+		b.Name = id
+		for _, name := range []string{"Research", "Über \"us\""} {
+			b.version++
+			command := ledger.Put{Version: b.version, BudgetPico: 10 * money.Dollar, Period: month(), Alerts: hook, Name: name}
+			b.call(command.Encode())
+		}
+		b.spend(850)
+		posts := b.takePosts()
+		want := `"data":{"projectId":null,"node":{"level":"` + level + `","id":"` + id + `","name":"Über \"us\""},"thresholdPercent":80,`
+		if len(posts) != 1 || !strings.Contains(string(posts[0].Body), want) || !json.Valid(posts[0].Body) {
+			t.Errorf("%+v", posts)
+		}
+		b.reportOutcome(posts, 503)
+		b.now += 10_000
+		if _, err := b.Ring(b.now); err != nil {
+			t.Fatal(err)
+		}
+		if again := b.takePosts(); len(again) != 1 || string(again[0].Body) != string(posts[0].Body) {
+			t.Errorf("repeated: %+v", again)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
@@ -88,11 +89,15 @@ func (c *call) announcement(n *announced) alert {
 	return alert{id: id, body: string(append(b, "}}"...)), createdMs: c.in.NowMs, dueMs: c.in.NowMs}
 }
 
-// message writes the start of an alert's body, up to the project's ID in "data".
+// message writes the start of an alert's body, up to the project's ID in "data". It is null for the deployment and for
+// groups.
 func (c *call) message(kind, id string) []byte {
 	b := append([]byte(nil), `{"type":"`+kind+`","id":`...)
 	b = jsontext.AppendString(b, id)
 	b = calendar.AppendTimestamp(append(b, `,"timestamp":"`...), c.in.NowMs)
 	b = append(b, `","data":{"projectId":`...)
+	if doc.IsNode(c.in.Name) {
+		return append(b, `null`...)
+	}
 	return jsontext.AppendString(b, c.in.Name)
 }

@@ -72,6 +72,7 @@ type Put struct {
 	Alerts     doc.Alerts
 	Policy     []byte     // an encoded doc.Policy; empty: the project has no policy
 	Paths      []doc.Path // of the project; empty: nothing has ever been above it
+	Name       string     // of a group or the deployment with alerts; else empty
 }
 
 // Grant is the command that requests a slice of the period's budget for a meter. Period, Epoch and the amounts come
@@ -288,8 +289,20 @@ func (c *Put) fields(f *abi.Fields) {
 	PeriodFields(f, &c.Period)
 	alertsFields(f, &c.Alerts)
 	f.Bytes(&c.Policy)
-	if f.Reading() && f.More() || len(c.Paths) > 0 { // written only if needed, because older objects do not know it
-		if doc.PathsField(f, &c.Paths); len(c.Paths) == 0 {
+	// Written only if needed, because older objects do not know it.
+	if f.Reading() && f.More() || len(c.Paths) > 0 || c.Name != "" {
+		doc.PathsField(f, &c.Paths)
+		if nameField(f, &c.Name); len(c.Paths) == 0 && c.Name == "" {
+			f.Fail()
+		}
+	}
+}
+
+// nameField is the last field of a message or a row. It is written only for a group or the deployment, because older
+// objects do not know it.
+func nameField(f *abi.Fields, name *string) {
+	if f.Reading() && f.More() || *name != "" {
+		if f.String(name); *name == "" {
 			f.Fail()
 		}
 	}

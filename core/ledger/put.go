@@ -39,7 +39,7 @@ func (c *call) applyPut(p *Put) error {
 	c.rollover(p.Period)
 	c.put(rowBudget, abi.EncodeFields(0, 64, c.b.fields))
 	c.put(rowPolicy, p.Policy)
-	if err := c.setAlerts(p.Alerts); err != nil {
+	if err := c.setAlerts(p.Alerts, p.Name); err != nil {
 		return err
 	}
 	if _, err := c.loadViolations(); err != nil {
