@@ -217,7 +217,7 @@ func TestRunsMakeProgress(t *testing.T) {
 	for ; stored(b, id).Applied < stored(b, id).Revision; runs++ {
 		for b.Memory.Ring(t) { // the Directory delivers to keys
 		}
-		limit(80)
+		limit(60)
 		if err := b.Hourly(); err != nil && runs > 10 {
 			t.Fatal(err)
 		}

@@ -20,11 +20,7 @@ const parallelReads = 4 * maxParallel
 func (s Store) firstKeys(ctx context.Context, ids []string) (all []keysOf, more bool, err error) {
 	room := MaxUpdatedKeys
 	for len(ids) > 0 && room > 0 {
-		part := make([]keysOf, min(len(ids), parallelReads))
-		err := Parallel(Indexes(part), func(i int) (err error) {
-			part[i].project, part[i].keys, err = s.snapshot(ctx, ids[i], MaxUpdatedKeys+1)
-			return err
-		})
+		part, err := s.snapshots(ctx, ids[:min(len(ids), parallelReads)])
 		if err != nil {
 			return nil, false, err
 		}
@@ -36,6 +32,34 @@ func (s Store) firstKeys(ctx context.Context, ids []string) (all []keysOf, more 
 		all, ids = append(all, part...), ids[len(part):]
 	}
 	return all, more || len(ids) > 0, nil
+}
+
+// snapshots does the same as snapshot for several projects, in fewer calls.
+func (s Store) snapshots(ctx context.Context, ids []string) ([]keysOf, error) {
+	all := make([]keysOf, len(ids))
+	before, err := s.Projects(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	err = Parallel(Indexes(all), func(i int) (err error) {
+		all[i].project = before[ids[i]]
+		all[i].keys, err = s.Keys(ctx, ids[i], "", MaxUpdatedKeys+1)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	after, err := s.Projects(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	err = Parallel(Indexes(all), func(i int) (err error) {
+		if p := after[ids[i]]; p.Version != all[i].project.Version || p.Version == 0 { // changed meanwhile, or missing
+			all[i].project, all[i].keys, err = s.snapshot(ctx, ids[i], MaxUpdatedKeys+1)
+		}
+		return err
+	})
+	return all, err
 }
 
 // Update delivers the current settings of projects to the meters of their first keys, at most MaxUpdatedKeys in all,

@@ -49,6 +49,16 @@ func (a *alerts) fields(f *abi.Fields) {
 	nameField(f, &a.name)
 }
 
+// nameField is the last field of a message or a row. It is written only for a group or the deployment, because older
+// objects do not know it.
+func nameField(f *abi.Fields, name *string) {
+	if f.Reading() && f.More() || *name != "" {
+		if f.String(name); *name == "" {
+			f.Fail()
+		}
+	}
+}
+
 func (c *call) alerts() (a alerts, err error) {
 	if row, ok := c.row(rowAlerts); ok {
 		err = abi.DecodeFields(row, a.fields)

@@ -298,16 +298,6 @@ func (c *Put) fields(f *abi.Fields) {
 	}
 }
 
-// nameField is the last field of a message or a row. It is written only for a group or the deployment, because older
-// objects do not know it.
-func nameField(f *abi.Fields, name *string) {
-	if f.Reading() && f.More() || *name != "" {
-		if f.String(name); *name == "" {
-			f.Fail()
-		}
-	}
-}
-
 func alertsFields(f *abi.Fields, a *doc.Alerts) {
 	f.String(&a.URL)
 	f.Bytes(&a.Secret)
