@@ -29,6 +29,7 @@ and content checks.
   postern serve      runs the gateway on this machine
   postern projects   administers the projects of a running deployment
   postern keys       administers the keys of a project
+  postern groups     administers groups of projects with shared budgets
   postern apply      makes a deployment match a file
 
 Commands that administer a deployment call its admin API at --url, by default POSTERN_BASE_URL or http://127.0.0.1:8787.
@@ -114,7 +115,7 @@ func (p *program) root() *cobra.Command {
 		}
 		return misused("%w; see %s --help", err, c.CommandPath())
 	})
-	root.AddCommand(p.serve(), p.projects(), p.keys(), p.apply(), p.backup(), p.restore(), p.exportDeployment(), p.importDeployment(), p.verify(), p.doctor(), p.version(), completion())
+	root.AddCommand(p.serve(), p.projects(), p.keys(), p.groups(), p.credits(), p.apply(), p.backup(), p.restore(), p.exportDeployment(), p.importDeployment(), p.verify(), p.doctor(), p.version(), completion())
 	return root
 }
 

@@ -27,7 +27,8 @@ func projectFields(c *cobra.Command) func() (map[string]any, error) {
 	f := c.Flags()
 	f.String("plan", "", "plan from the catalog, such as developer")
 	f.String("budget", "", "dollars per budget period, such as 50 or 12.50")
-	f.String("budget-period", "", "month, week or day")
+	f.String("budget-period", "", "month, week, day or total (prepaid; see postern credits)")
+	f.String("group", "", "the project's group: its name, path or ID, or none")
 	f.String("cache", "", "off, colo (per data center) or global (in KV, at least 60 seconds)")
 	f.Uint64("cache-ttl", 0, "seconds for which responses are cached; 0: no cache")
 	f.Bool("unbounded", false, "do not limit responses to requests that set no output limit")
@@ -36,16 +37,17 @@ func projectFields(c *cobra.Command) func() (map[string]any, error) {
 	f.StringSlice("models", nil, "models and tiers that the keys may use; empty: all")
 	return func() (map[string]any, error) {
 		body := map[string]any{}
-		for flag, field := range map[string]string{"plan": "plan", "budget-period": "budgetPeriod", "cache": "cache", "contact": "contact"} {
+		for flag, field := range map[string]string{"plan": "plan", "budget-period": "budgetPeriod", "cache": "cache", "contact": "contact", "group": "group"} {
 			if f.Changed(flag) {
 				body[field], _ = f.GetString(flag)
 			}
 		}
 		if text, _ := f.GetString("budget"); f.Changed("budget") {
-			if !json.Valid([]byte(text)) || strings.Trim(text, "0123456789.") != "" {
-				return nil, misused("--budget must be an amount in dollars such as 50 or 12.50, got %q", text)
+			amount, err := dollars("--budget", text, false)
+			if err != nil {
+				return nil, err
 			}
-			body["budget"] = json.RawMessage(text)
+			body["budget"] = amount
 		}
 		if f.Changed("cache-ttl") {
 			body["cacheTtlSeconds"], _ = f.GetUint64("cache-ttl")
@@ -86,17 +88,24 @@ func (p *program) createProject(o *connection) *cobra.Command {
 }
 
 // changeProject sends a call whose response is a project and prints the project.
-func (p *program) changeProject(ctx context.Context, o *connection, method string, path func(*admin.Client) (string, error), body any, verb string) error {
+func (p *program) changeProject(ctx context.Context, o *connection, method string, path func(*admin.Client) (string, error), body map[string]any, verb string) error {
 	client, err := p.client(o)
 	if err != nil {
 		return err
 	}
 	target, err := path(client)
+	if err == nil {
+		err = nameGroup(ctx, client, body)
+	}
 	if err != nil {
 		return err
 	}
+	var sent any
+	if body != nil {
+		sent = body
+	}
 	var raw json.RawMessage
-	if err := client.Do(ctx, method, target, body, &raw); err != nil {
+	if err := client.Do(ctx, method, target, sent, &raw); err != nil {
 		return err
 	}
 	if p.json {
@@ -107,6 +116,19 @@ func (p *program) changeProject(ctx context.Context, o *connection, method strin
 		return err
 	}
 	fmt.Fprintf(p.out, "%s project %s (%s).\n", verb, plain(project.Name), project.ID)
+	return nil
+}
+
+// nameGroup replaces the reference to a group in a request with the group's ID.
+func nameGroup(ctx context.Context, client *admin.Client, body map[string]any) error {
+	ref, given := body["group"].(string)
+	if given && ref == none {
+		body["group"] = nil
+	} else if given {
+		g, err := client.FindGroup(ctx, ref)
+		body["group"] = g.ID
+		return err
+	}
 	return nil
 }
 
@@ -129,7 +151,7 @@ func (p *program) listProjects(o *connection) *cobra.Command {
 		}
 		rows := [][]string{{"ID", "NAME", "PLAN", "BUDGET", "STATUS", "CREATED"}}
 		for _, one := range all {
-			rows = append(rows, []string{one.ID, plain(one.Name), plain(one.Plan), "$" + string(one.Budget) + "/" + one.BudgetPeriod, one.Status, one.CreatedAt})
+			rows = append(rows, []string{one.ID, plain(one.Name), plain(one.Plan), budgetText(one.Budget, one.BudgetPeriod), one.Status, one.CreatedAt})
 		}
 		table(p.out, rows)
 		return nil
@@ -154,7 +176,7 @@ func (p *program) showProject(o *connection) *cobra.Command {
 			}
 			table(p.out, [][]string{
 				{"ID", found.ID}, {"Name", plain(found.Name)}, {"Status", found.Status}, {"Plan", plain(found.Plan)},
-				{"Budget", "$" + string(found.Budget) + " per " + found.BudgetPeriod}, {"Region", orDash(deref(found.Region))},
+				{"Budget", budgetText(found.Budget, found.BudgetPeriod)}, {"Group", orDash(deref(found.Group))}, {"Region", orDash(deref(found.Region))},
 				{"Cache", cacheText(&found)}, {"Unbounded", fmt.Sprint(found.Unbounded)}, {"Provider errors", recordedText(&found)}, {"Contact", orDash(plain(found.Contact))},
 				{"Models", orDash(strings.Join(found.Models, ", "))}, {"Routes", plain(string(found.Routes))}, {"Governor", plain(string(found.Governor))},
 				{"Alerts", plain(string(found.Alerts))}, {"Created", found.CreatedAt}, {"Version", fmt.Sprint(found.Version)},

@@ -128,7 +128,8 @@ func Is(err error, status int) bool {
 	return errors.As(err, &e) && e.Status == status
 }
 
-// Do sends one call and decodes the response into out, which may be nil. body may be nil, json.RawMessage or anything
+// Do sends one call and decodes the response into out, which may be nil. A *[]byte receives the response as it is,
+// whatever its format. body may be nil, json.RawMessage or anything
 // that encoding/json encodes. After a network failure, a 429 or a 5xx, Do retries calls that are safe to repeat: GET,
 // PUT, DELETE, and calls with a context from WithRetry.
 func (c *Client) Do(ctx context.Context, method, path string, body, out any) error {
@@ -168,6 +169,14 @@ type retryKey struct{}
 // WithRetry returns a context. Calls with this context count as safe to repeat.
 func WithRetry(ctx context.Context) context.Context { return context.WithValue(ctx, retryKey{}, true) }
 
+type idempotencyKey struct{}
+
+// WithIdempotencyKey returns a context. Calls with this context send the key, so that the API makes a repeated change
+// only once. They count as safe to repeat.
+func WithIdempotencyKey(ctx context.Context, key string) context.Context {
+	return WithRetry(context.WithValue(ctx, idempotencyKey{}, key))
+}
+
 // neverArrived reports whether a call has certainly not reached the API, because there was no connection.
 func neverArrived(err error) bool {
 	var op *net.OpError
@@ -185,8 +194,14 @@ func (c *Client) attempt(ctx context.Context, method, path string, body []byte, 
 	}
 	request.Header.Set("Authorization", "Bearer "+c.options.Token)
 	request.Header.Set("Accept", "application/json")
+	if _, ok := out.(*[]byte); ok {
+		request.Header.Set("Accept", "*/*")
+	}
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
+	}
+	if key, ok := ctx.Value(idempotencyKey{}).(string); ok {
+		request.Header.Set("Idempotency-Key", key)
 	}
 	if c.options.UserAgent != "" {
 		request.Header.Set("User-Agent", c.options.UserAgent)
@@ -223,6 +238,10 @@ func unwrapURL(err error) error {
 
 func (c *Client) decode(response *http.Response, method, path string, reply []byte, out any) error {
 	if out == nil || response.StatusCode == http.StatusNoContent {
+		return nil
+	}
+	if raw, ok := out.(*[]byte); ok {
+		*raw = reply
 		return nil
 	}
 	if raw, ok := out.(*json.RawMessage); ok && json.Valid(reply) {

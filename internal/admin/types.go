@@ -24,6 +24,7 @@ type Project struct {
 	Routes               json.RawMessage `json:"routes"`
 	Governor             json.RawMessage `json:"governor"`
 	Group                *string         `json:"group"`
+	Limits               json.RawMessage `json:"limits,omitempty"` // per budget period; older servers have none
 	Alerts               json.RawMessage `json:"alerts"`
 	Status               string          `json:"status"`
 	CreatedAt            string          `json:"createdAt"`
@@ -44,10 +45,50 @@ type Key struct {
 	Models      []string        `json:"models"`
 	Permissions []string        `json:"permissions"`
 	Limits      json.RawMessage `json:"limits"`
-	ExpiresAt   *string         `json:"expiresAt"`
-	ReplacedBy  *string         `json:"replacedBy"`
-	Version     uint64          `json:"version"`
-	Value       string          `json:"value,omitempty"`
+	// Budget and BudgetPeriod are the key's own budget. Older servers have none.
+	Budget       json.RawMessage `json:"budget,omitempty"`
+	BudgetPeriod string          `json:"budgetPeriod,omitempty"`
+	ExpiresAt    *string         `json:"expiresAt"`
+	ReplacedBy   *string         `json:"replacedBy"`
+	Version      uint64          `json:"version"`
+	Value        string          `json:"value,omitempty"`
+}
+
+// Group is a group of projects, or the deployment itself, which has the ID root and no parent.
+type Group struct {
+	ID           string          `json:"id"`
+	Name         string          `json:"name"`
+	Parent       *string         `json:"parent"`
+	Budget       json.RawMessage `json:"budget"`
+	BudgetPeriod string          `json:"budgetPeriod"`
+	Limits       json.RawMessage `json:"limits,omitempty"` // per budget period
+	Models       []string        `json:"models,omitempty"`
+	Alerts       json.RawMessage `json:"alerts,omitempty"`
+	Enforce      string          `json:"enforce"`
+	Archived     bool            `json:"archived"`
+	CreatedAt    *string         `json:"createdAt"`
+	Version      uint64          `json:"version"`
+	// Spent is set only in the response to a GET of one group whose budget stops requests.
+	Spent *Spent `json:"spent,omitempty"`
+}
+
+// Spent is what a group has spent in the present period of its budget. Amount is in dollars.
+type Spent struct {
+	Amount   json.RawMessage `json:"amount"`
+	ResetsAt *string         `json:"resetsAt"` // null: never
+}
+
+// Groups returns the deployment's own node and then all groups, oldest first.
+func (c *Client) Groups(ctx context.Context) ([]Group, error) {
+	all := make([]Group, 1)
+	var page struct{ Groups []Group }
+	if err := c.Do(ctx, http.MethodGet, GroupPath(RootID), nil, &all[0]); err != nil {
+		return nil, err
+	}
+	if err := c.Do(ctx, http.MethodGet, GroupsPath, nil, &page); err != nil {
+		return nil, err
+	}
+	return append(all, page.Groups...), nil
 }
 
 // Projects returns all projects, oldest first. An empty status selects all.
@@ -64,6 +105,15 @@ func (c *Client) Keys(ctx context.Context, projectID, status string) ([]Key, err
 func (c *Client) RegistryEntries(ctx context.Context, projectID string) ([]json.RawMessage, error) {
 	return list[json.RawMessage](ctx, c, ProjectPath(projectID)+"/models-registry", "models", "")
 }
+
+// RootID is the ID of the deployment's own node, above all groups.
+const RootID = "root"
+
+// GroupsPath is the path of the list of groups.
+const GroupsPath = "/api/admin/groups"
+
+// GroupPath returns the path of a group.
+func GroupPath(id string) string { return GroupsPath + "/" + url.PathEscape(id) }
 
 // ProjectsPath is the path of the list of projects.
 const ProjectsPath = "/api/admin/projects"
