@@ -6,16 +6,18 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/postern-ai/postern/internal/apply"
 )
 
-const applyHelp = `Makes a deployment match a YAML file: projects with their limits, budgets, routes, Governor settings, keys and model registry. It
-shows the differences, asks you to confirm, and makes the changes through the admin API, so it works with every deployment.
+const applyHelp = `Makes a deployment match a YAML file: groups with their budgets, and projects with their limits, budgets, routes, Governor settings,
+keys and model registry. It shows the differences, asks you to confirm, and makes the changes through the admin API, so it works
+with every deployment.
 
-If you apply the same file again, nothing changes. The command finds projects and keys by their id, or otherwise by their name.
+If you apply the same file again, nothing changes. The command finds groups, projects and keys by their id, or otherwise by their name.
 Anything that is not in the file stays unchanged, except with --prune. The file must contain the list projects. To archive all
 projects, use --prune with the empty list (projects: []).
 
@@ -24,8 +26,12 @@ any other failure, run it again.
 
 Values of new keys are shown only once: in the output if it is a terminal or with --show-keys, or in the file that --keys-out names.
 
+  groups:
+    - {name: Research, budget: 500, budgetPeriod: month}
+    - {name: Vision, parent: Research, budget: 100, enforce: soft}
   projects:
     - name: My app
+      group: Research/Vision
       plan: developer
       budget: 50
       budgetPeriod: month
@@ -64,7 +70,7 @@ func (p *program) apply() *cobra.Command {
 	flags.StringVarP(&f.file, "file", "f", "", "the file, or - for standard input (required)")
 	flags.BoolVarP(&f.yes, "yes", "y", false, "do not ask for confirmation")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "only show the differences; exit code 3 if there are any")
-	flags.BoolVar(&f.prune, "prune", false, "archive projects that the file does not name; if a project in the file has keys, deactivate its other keys")
+	flags.BoolVar(&f.prune, "prune", false, "archive projects that the file does not name; if a project in the file has keys, deactivate its other keys; if the file has groups, delete other groups that are empty")
 	flags.StringVar(&f.keysOut, "keys-out", "", "append values of new keys to this file, with mode 0600, one JSON object per line")
 	flags.BoolVar(&f.values, "show-keys", false, "print values of new keys even if the output is not a terminal")
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -182,15 +188,18 @@ func (p *program) printApplied(plan *apply.Plan, secrets []apply.Secret) error {
 		fmt.Fprintf(p.out, "Made %d of %d changes.\n", made, len(plan.Changes))
 	}
 	for _, s := range secrets {
-		what := fmt.Sprintf("key %s (%s)", plain(s.Name), s.ID)
+		what, where := fmt.Sprintf("key %s (%s)", plain(s.Name), s.ID), plain(s.Project)
+		if s.Group != "" {
+			where = "group " + plain(s.Group)
+		}
 		if s.Kind == "webhook" {
 			what = "secret of the alert webhook"
 		}
 		if s.Value == "" {
-			fmt.Fprintf(p.out, "The value of %s in %s is in the file.\n", what, plain(s.Project))
+			fmt.Fprintf(p.out, "The value of %s in %s is in the file.\n", what, where)
 			continue
 		}
-		fmt.Fprintf(p.out, "The value of %s in %s is shown only now: %s\n", what, plain(s.Project), s.Value)
+		fmt.Fprintf(p.out, "The value of %s in %s is shown only now: %s\n", what, where, s.Value)
 	}
 	return nil
 }
@@ -198,7 +207,7 @@ func (p *program) printApplied(plan *apply.Plan, secrets []apply.Secret) error {
 // Marks and colors for changes. The colors are ANSI green, yellow and red.
 var marks = map[string]struct{ sign, color string }{
 	"create": {"+", "\x1b[32m"}, "update": {"~", "\x1b[33m"}, "restore": {"~", "\x1b[33m"}, "activate": {"~", "\x1b[33m"},
-	"archive": {"-", "\x1b[31m"}, "deactivate": {"-", "\x1b[31m"},
+	"archive": {"-", "\x1b[31m"}, "deactivate": {"-", "\x1b[31m"}, "delete": {"-", "\x1b[31m"},
 }
 
 func (p *program) printPlan(plan *apply.Plan) {
@@ -227,18 +236,25 @@ func (p *program) printPlan(plan *apply.Plan) {
 	fmt.Fprintf(p.out, "%s.\n", changes(plan))
 }
 
-// changes returns the number of changes. If some of them archive projects, it also returns the number of these.
+// changes returns the number of changes. If some of them archive projects or groups, or delete groups, it also returns
+// the numbers of these.
 func changes(plan *apply.Plan) string {
-	archived := 0
-	for _, c := range plan.Changes {
-		if c.Kind == "project" && c.Action == "archive" {
-			archived++
+	text, parts := fmt.Sprintf("%d changes", len(plan.Changes)), []string(nil)
+	for _, of := range [][3]string{{"project", "archive", "archived projects"}, {"group", "archive", "archived groups"}, {"group", "delete", "deleted groups"}} {
+		n := 0
+		for _, c := range plan.Changes {
+			if c.Kind == of[0] && c.Action == of[1] {
+				n++
+			}
+		}
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%s: %d", of[2], n))
 		}
 	}
-	if archived == 0 {
-		return fmt.Sprintf("%d changes", len(plan.Changes))
+	if len(parts) == 0 {
+		return text
 	}
-	return fmt.Sprintf("%d changes (archived projects: %d)", len(plan.Changes), archived)
+	return text + " (" + strings.Join(parts, ", ") + ")"
 }
 
 const maxShown = 300 // maximum bytes of a value in the difference

@@ -49,8 +49,7 @@ func (f groupCommands) fields(c *cobra.Command) func(now *admin.Group) (map[stri
 	flags := c.Flags()
 	flags.String("budget", "", "dollars per budget period, such as 50 or 12.50, or none")
 	flags.String("budget-period", "", "month, week, day or total (prepaid; see postern credits)")
-	flags.String("requests", "", "requests per budget period, or none")
-	flags.String("tokens", "", "tokens per budget period, or none")
+	periodLimitFlags(c)
 	flags.StringSlice("models", nil, "models and tiers that keys below the group may use; empty: all")
 	flags.String("enforce", "", "hard (default): refuse what exceeds the budget and the limits; soft: only count and alert")
 	flags.String("alerts", "", "URL that is called about the budget, or none")
@@ -76,7 +75,7 @@ func (f groupCommands) fields(c *cobra.Command) func(now *admin.Group) (map[stri
 			}
 			body["budget"] = amount
 		}
-		return body, limitFields(c, now.Limits, body)
+		return body, limitFields(c, now.Limits, now.Version, body)
 	}
 }
 
@@ -98,15 +97,21 @@ func dollars(what, text string, optional bool) (json.RawMessage, error) {
 	return nil, misused("%s must be an amount in dollars such as 50 or 12.50%s, got %q", what, or, text)
 }
 
-// limitFields adds the limits per budget period. The API replaces all limits, so those without a flag keep their
-// present values.
-func limitFields(c *cobra.Command, now json.RawMessage, body map[string]any) error {
+// periodLimitFlags adds the flags that limitFields reads.
+func periodLimitFlags(c *cobra.Command) {
+	c.Flags().String("requests-per-period", "", "requests per budget period, or none")
+	c.Flags().String("tokens-per-period", "", "tokens per budget period, or none")
+}
+
+// limitFields adds the limits per budget period to a request. The API replaces all limits, so those without a flag keep
+// their present values, which are those of the version.
+func limitFields(c *cobra.Command, now json.RawMessage, version uint64, body map[string]any) error {
 	limits := map[string]json.RawMessage{}
 	if err := json.Unmarshal(orNull(now), &limits); err != nil {
 		return err
 	}
 	changed := false
-	for _, of := range [][2]string{{"requests", "requestsPerPeriod"}, {"tokens", "tokensPerPeriod"}} {
+	for _, of := range [][2]string{{"requests-per-period", "requestsPerPeriod"}, {"tokens-per-period", "tokensPerPeriod"}} {
 		if !c.Flags().Changed(of[0]) {
 			continue
 		}
@@ -121,8 +126,11 @@ func limitFields(c *cobra.Command, now json.RawMessage, body map[string]any) err
 		}
 		limits[of[1]], changed = json.RawMessage(text), true
 	}
-	if changed {
-		body["limits"] = limits
+	if !changed {
+		return nil
+	}
+	if body["limits"] = limits; version != 0 {
+		body["version"] = version
 	}
 	return nil
 }
@@ -188,9 +196,6 @@ func (f groupCommands) update() *cobra.Command {
 		}
 		if len(body) == 0 {
 			return misused("nothing to change: pass a flag such as --budget")
-		}
-		if body["limits"] != nil {
-			body["version"] = g.Version // the limits without a flag are those that have just been read
 		}
 		return f.change(c.Context(), client, http.MethodPatch, admin.GroupPath(g.ID), body, "Changed")
 	}

@@ -77,7 +77,7 @@ func TestGroupMistakes(t *testing.T) {
 		{exitFailed, "not unique", "groups show Platform"}, {exitFailed, `did you mean "Research"`, "groups show Reserch"}, {exitFailed, "404", "groups show grp_none"},
 		{exitFailed, `there is no group "x"`, "projects create y --group x"}, {exitFailed, `there is no group "Sales/Vision"`, "groups create z --parent Sales/Vision"},
 		{exitFailed, "at most 2 levels", "groups create z --parent Sales/Platform"}, {exitUsage, "--budget must be", "groups create z --budget much"},
-		{exitUsage, "--tokens must be", "groups update Research --tokens 1e3"}, {exitUsage, "nothing to change", "groups update Research"}, {exitUsage, "needs a group's", "groups delete"},
+		{exitUsage, "--tokens-per-period must be", "groups update Research --tokens-per-period 1e3"}, {exitUsage, "nothing to change", "groups update Research"}, {exitUsage, "needs a group's", "groups delete"},
 		{exitUsage, "either --group", "credits 5"}, {exitUsage, "either --group", "credits 5 --group Sales --key x"}, {exitUsage, "the amount must be", "credits five --group Sales"},
 		{exitUsage, "needs the amount", "credits"}, {exitFailed, "there is no group", "credits 5 --group Marketing"},
 	} {
@@ -123,7 +123,7 @@ const oneGroup = `{"id":"grp_1","name":"Research","parent":"root","budget":null,
 // TestLimitFlags checks that a change of one limit keeps the other one, and that it fails if they have changed since.
 func TestLimitFlags(t *testing.T) {
 	api := newStandIn(t, map[string]string{"/api/admin/groups/grp_1": oneGroup})
-	newShell(t, api.URL).ok("groups", "update", "grp_1", "--tokens", "5000", "--alerts", "none")
+	newShell(t, api.URL).ok("groups", "update", "grp_1", "--tokens-per-period", "5000", "--alerts", "none")
 	want := `PATCH /api/admin/groups/grp_1  {"alerts":null,"limits":{"requestsPerPeriod":7,"tokensPerPeriod":5000},"version":3}`
 	if len(api.calls) != 1 || api.calls[0] != want {
 		t.Errorf("got %q, want %q", api.calls, want)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -77,6 +78,9 @@ func (f keyCommands) create() *cobra.Command {
 	flags.Uint64("limit-per-second", 0, "requests per second; default: the plan's limit")
 	flags.Uint64("limit-per-day", 0, "requests per day, UTC")
 	flags.Uint64("limit-tokens", 0, "tokens per minute")
+	flags.String("budget", "", "dollars that the key may spend per budget period; default: only the project's budget applies")
+	flags.String("budget-period", "", "month (default), week, day or total (prepaid; see postern credits)")
+	periodLimitFlags(c)
 	expires := flags.String("expires", "", "when the key expires: a time such as 2027-01-31T00:00:00Z, or a duration from now such as 720h")
 	out := flags.String("out", "", "write the value to this new file, with mode 0600, instead of printing it")
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -90,7 +94,9 @@ func (f keyCommands) create() *cobra.Command {
 		} else if at != "" {
 			body["expiresAt"] = at
 		}
-		keyFields(c, body)
+		if err := keyFields(c, body); err != nil {
+			return err
+		}
 		return f.mint(c.Context(), *out, func(client *admin.Client, project admin.Project) (string, any, error) {
 			return admin.ProjectPath(project.ID) + "/keys", body, nil
 		})
@@ -112,27 +118,42 @@ func expiry(text string) (string, error) {
 }
 
 // keyFields adds the fields that flags set.
-func keyFields(c *cobra.Command, body map[string]any) {
+func keyFields(c *cobra.Command, body map[string]any) error {
 	flags := c.Flags()
-	for _, name := range []string{"kind", "environment"} {
-		if flags.Changed(name) {
-			body[name], _ = flags.GetString(name)
+	for flag, field := range map[string]string{"kind": "kind", "environment": "environment", "budget-period": "budgetPeriod"} {
+		if flags.Changed(flag) {
+			body[field], _ = flags.GetString(flag)
 		}
+	}
+	if text, _ := flags.GetString("budget"); flags.Changed("budget") {
+		amount, err := dollars("--budget", text, false)
+		if err != nil {
+			return err
+		}
+		body["budget"] = amount
 	}
 	for _, name := range []string{"models", "permissions"} {
 		if flags.Changed(name) {
 			body[name] = list(flags.GetStringSlice(name))
 		}
 	}
-	limits := map[string]uint64{}
+	if err := limitFields(c, nil, 0, body); err != nil {
+		return err
+	}
+	limits, _ := body["limits"].(map[string]json.RawMessage)
 	for flag, field := range map[string]string{"limit-per-second": "requestsPerSecond", "limit-per-day": "requestsPerDay", "limit-tokens": "tokensPerMinute"} {
 		if flags.Changed(flag) {
-			limits[field], _ = flags.GetUint64(flag)
+			if limits == nil {
+				limits = map[string]json.RawMessage{}
+			}
+			n, _ := flags.GetUint64(flag)
+			limits[field] = strconv.AppendUint(nil, n, 10)
 		}
 	}
 	if len(limits) > 0 {
 		body["limits"] = limits
 	}
+	return nil
 }
 
 // mint sends a call that creates a key. It prints the key with its value, or it writes the value to a new file.

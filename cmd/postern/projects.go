@@ -35,6 +35,7 @@ func projectFields(c *cobra.Command) func() (map[string]any, error) {
 	f.Bool("record-provider-errors", false, "keep providers' messages, redacted, in the records of failed requests, for owners")
 	f.String("contact", "", "who can raise limits and the budget, such as platform@example.com; errors about them name this contact")
 	f.StringSlice("models", nil, "models and tiers that the keys may use; empty: all")
+	periodLimitFlags(c)
 	return func() (map[string]any, error) {
 		body := map[string]any{}
 		for flag, field := range map[string]string{"plan": "plan", "budget-period": "budgetPeriod", "cache": "cache", "contact": "contact", "group": "group"} {
@@ -77,6 +78,9 @@ func (p *program) createProject(o *connection) *cobra.Command {
 	c.RunE = func(c *cobra.Command, args []string) error {
 		body, err := fields()
 		if err != nil {
+			return err
+		}
+		if err := limitFields(c, nil, 0, body); err != nil {
 			return err
 		}
 		if body["name"] = args[0]; *region != "" {
@@ -218,10 +222,19 @@ func (p *program) updateProject(o *connection) *cobra.Command {
 		if c.Flags().Changed("name") {
 			body["name"] = *name
 		}
+		if err := limitFields(c, nil, 0, body); err != nil { // before any call
+			return err
+		}
 		if len(body) == 0 {
 			return misused("nothing to change: pass a flag such as --budget")
 		}
-		return p.changeProject(c.Context(), o, http.MethodPatch, pathOf(c.Context(), args[0], ""), body, "Changed")
+		return p.changeProject(c.Context(), o, http.MethodPatch, func(client *admin.Client) (string, error) {
+			found, err := client.FindProject(c.Context(), args[0])
+			if err == nil {
+				err = limitFields(c, found.Limits, found.Version, body)
+			}
+			return admin.ProjectPath(found.ID), err
+		}, body, "Changed")
 	}
 	return c
 }

@@ -61,9 +61,9 @@ type Group struct {
 	Parent       *string         `json:"parent"`
 	Budget       json.RawMessage `json:"budget"`
 	BudgetPeriod string          `json:"budgetPeriod"`
-	Limits       json.RawMessage `json:"limits,omitempty"` // per budget period
-	Models       []string        `json:"models,omitempty"`
-	Alerts       json.RawMessage `json:"alerts,omitempty"`
+	Limits       json.RawMessage `json:"limits"` // per budget period
+	Models       []string        `json:"models"`
+	Alerts       json.RawMessage `json:"alerts"`
 	Enforce      string          `json:"enforce"`
 	Archived     bool            `json:"archived"`
 	CreatedAt    *string         `json:"createdAt"`

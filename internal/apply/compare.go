@@ -3,6 +3,7 @@ package apply
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"math/big"
 	"time"
 )
@@ -62,6 +63,7 @@ func eachMember(raw json.RawMessage, f func(name string, value json.RawMessage) 
 
 // Defaults of nested fields. They are the API's defaults; tests compare them.
 var (
+	periodDefaults     = map[string]string{"requestsPerPeriod": "null", "tokensPerPeriod": "null"}
 	limitDefaults      = map[string]string{"requestsPerSecond": "null", "requestsPerDay": "null", "tokensPerMinute": "null"}
 	routeDefaults      = map[string]string{"strategy": `"weighted"`}
 	targetDefaults     = map[string]string{"weight": "1"}
@@ -74,7 +76,7 @@ var (
 // projectField returns a declared field of a project as the API shows it.
 func projectField(name string, raw json.RawMessage) json.RawMessage {
 	if name != "routes" {
-		return raw
+		return groupField(name, raw)
 	}
 	return eachMember(raw, func(_ string, route json.RawMessage) json.RawMessage {
 		return eachMember(withDefaults(route, routeDefaults), func(name string, value json.RawMessage) json.RawMessage {
@@ -86,10 +88,18 @@ func projectField(name string, raw json.RawMessage) json.RawMessage {
 	})
 }
 
-// keyField returns a declared field of a key as the API shows it.
-func keyField(name string, raw json.RawMessage) json.RawMessage {
+// keyField returns a declared field of a key as the API shows it. limits are the key's present limits. They tell
+// whether the deployment has limits per budget period.
+func keyField(name string, raw, limits json.RawMessage) json.RawMessage {
 	switch name {
 	case "limits":
+		if present, ok := object(limits); ok {
+			defaults := maps.Clone(limitDefaults)
+			for name := range present {
+				defaults[name] = "null"
+			}
+			return withDefaults(raw, defaults)
+		}
 		return withDefaults(raw, limitDefaults)
 	case "expiresAt":
 		return moment(raw)

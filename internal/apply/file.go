@@ -1,5 +1,5 @@
-// Package apply uses the admin API to make a deployment match a file. The file contains projects with their limits,
-// budgets, routes, Governor settings, keys and model registry. The package computes the difference and makes the
+// Package apply uses the admin API to make a deployment match a file. The file contains groups with their budgets, and
+// projects with their limits, budgets, routes, Governor settings, keys and model registry. The package computes the difference and makes the
 // changes one by one. Each change is based on the version from which it was computed. Things that the file does not
 // name stay as they are.
 package apply
@@ -18,7 +18,11 @@ import (
 const MaxFileBytes = 4 << 20
 
 // File is a parsed file.
-type File struct{ projects []project }
+type File struct {
+	groups    []group
+	hasGroups bool // the file has a list of groups, which may be empty
+	projects  []project
+}
 
 // project is a project in the file. Values are JSON.
 type project struct {
@@ -64,10 +68,10 @@ const many, anyKey = "[]", "{}"
 var (
 	targetShape  = shape{"model": nil, "weight": nil}
 	actions      = shape{"input": nil, "output": nil, "system": nil}
-	keyShape     = shape{"id": nil, "name": nil, "kind": nil, "environment": nil, "models": nil, "permissions": nil, "limits": {"requestsPerSecond": nil, "requestsPerDay": nil, "tokensPerMinute": nil}, "expiresAt": nil, "status": nil}
+	keyShape     = shape{"id": nil, "name": nil, "kind": nil, "environment": nil, "models": nil, "permissions": nil, "budget": nil, "budgetPeriod": nil, "limits": {"requestsPerSecond": nil, "requestsPerDay": nil, "tokensPerMinute": nil, "requestsPerPeriod": nil, "tokensPerPeriod": nil}, "expiresAt": nil, "status": nil}
 	entryShape   = shape{"model": nil, "state": nil, "reason": nil, "owner": nil, "purpose": nil, "riskTier": nil, "dataClasses": nil, "regions": nil, "retention": nil, "links": nil, "reviewDate": nil, "successor": nil, "sunsetAt": nil, "keys": nil}
 	projectShape = shape{
-		"id": nil, "name": nil, "plan": nil, "budget": nil, "budgetPeriod": nil, "region": nil, "cache": nil, "cacheTtlSeconds": nil, "unbounded": nil, "recordProviderErrors": nil, "contact": nil, "group": nil, "models": nil, "status": nil,
+		"id": nil, "name": nil, "plan": nil, "budget": nil, "budgetPeriod": nil, "region": nil, "cache": nil, "cacheTtlSeconds": nil, "unbounded": nil, "recordProviderErrors": nil, "contact": nil, "group": nil, "limits": periodLimits, "models": nil, "status": nil,
 		"routes": {anyKey: {"strategy": nil, "targets": {many: targetShape}}}, "alerts": {"url": nil}, "governor": governorShape,
 		"keys": {many: keyShape}, "registry": {"enforcement": nil, "models": {many: entryShape}},
 	}
@@ -79,7 +83,7 @@ var (
 		"answerSchema": {"schema": nil, "action": nil, "severity": nil}, "maxInputCharacters": nil, "maxOutputCharacters": nil,
 		"classifier": {"kind": nil, "model": nil, "mode": nil, "timeoutMs": nil, "onFailure": nil, "threshold": nil},
 	}
-	fileShape = shape{"projects": {many: projectShape}}
+	fileShape = shape{"groups": {many: groupShape}, "projects": {many: projectShape}}
 )
 
 // Parse parses a file. Its error lists every problem with its line under the file's name.
@@ -100,6 +104,7 @@ func Parse(name string, text []byte) (*File, error) {
 			// An empty file may come from a failed template. With --prune, it must not mean "no projects".
 			return nil, fmt.Errorf("%s: the list projects is missing; a deployment without projects is projects: []", name)
 		}
+		r.groups(f, root.Member("groups"))
 		for i, node := range projects.List {
 			f.projects = append(f.projects, r.project(node, fmt.Sprintf("projects[%d]", i)))
 		}

@@ -21,11 +21,11 @@ type Field struct {
 
 // Change is one change to a deployment.
 type Change struct {
-	Action  string  `json:"action"` // create, update, archive, restore, activate or deactivate
-	Kind    string  `json:"kind"`   // project, governor, key, model or enforcement
-	Name    string  `json:"name"`
+	Action  string  `json:"action"`  // create, update, archive, restore, activate, deactivate or delete
+	Kind    string  `json:"kind"`    // group, project, governor, key, model or enforcement
+	Name    string  `json:"name"`    // the path of a group
 	ID      string  `json:"id"`      // empty before it exists
-	Project string  `json:"project"` // the project's name
+	Project string  `json:"project"` // the project's name; empty for a group
 	Fields  []Field `json:"fields"`
 	Status  string  `json:"status"` // planned, applied, failed or skipped
 
@@ -43,7 +43,7 @@ type Plan struct {
 // Options of a plan.
 type Options struct {
 	// Prune also archives projects that are not in the file. In projects that have "keys", it deactivates keys that
-	// are not in the file.
+	// are not in the file. If the file has a list of groups, it deletes empty groups that are not in it.
 	Prune bool
 }
 
@@ -51,6 +51,8 @@ type planner struct {
 	*Plan
 	ctx     context.Context
 	all     []admin.Project
+	tree    *tree            // nil: the file is not about groups
+	moved   map[string]*node // groups that projects will have, by the project's ID; nil: none
 	rules   map[string]actionPair
 	models  map[string]string // canonical name by name or alias
 	problem []string
@@ -61,17 +63,26 @@ type target struct {
 	id, name string
 	version  uint64
 	keyIDs   map[string]string // by name
+	// setsGroup reports whether the file declares the project's group. If that is nil, the project is in no group.
+	setsGroup bool
+	group     *node
 }
 
 // New computes the changes that make the deployment match the file. It changes nothing.
 func New(ctx context.Context, client *admin.Client, f *File, o Options) (*Plan, error) {
-	p := &planner{Plan: &Plan{client: client}, ctx: ctx}
+	p := &planner{Plan: &Plan{client: client}, ctx: ctx, moved: map[string]*node{}}
 	var err error
 	if p.all, err = client.Projects(ctx, ""); err != nil {
 		return nil, err
 	}
 	if err := p.lookups(f); err != nil {
 		return nil, err
+	}
+	if err := p.groups(f); err != nil {
+		return nil, err
+	}
+	if len(p.problem) > 0 {
+		return nil, p.problems()
 	}
 	named := map[string]bool{}
 	for i := range f.projects {
@@ -92,11 +103,19 @@ func New(ctx context.Context, client *admin.Client, f *File, o Options) (*Plan, 
 	if o.Prune {
 		p.pruneProjects(named)
 	}
+	if f.hasGroups {
+		p.archiveGroups()
+		if o.Prune {
+			p.pruneGroups()
+		}
+	}
 	if len(p.problem) > 0 {
-		return nil, fmt.Errorf("%s", strings.Join(p.problem, "\n"))
+		return nil, p.problems()
 	}
 	return p.Plan, nil
 }
+
+func (p *planner) problems() error { return fmt.Errorf("%s", strings.Join(p.problem, "\n")) }
 
 // lookups reads the lists that the comparison needs: the Governor's rules and the catalog's models.
 func (p *planner) lookups(f *File) error {
@@ -173,15 +192,14 @@ func (p *planner) fail(line int, format string, args ...any) {
 func (p *planner) project(declared *project, current *admin.Project, o Options) error {
 	t := &target{name: declared.name, keyIDs: map[string]string{}}
 	if current == nil {
+		p.projectGroup(t, declared, nil)
 		p.createProject(t, declared)
 	} else {
 		t.id, t.version = current.ID, current.Version
 		if t.name == "" {
 			t.name = current.Name
 		}
-		if err := p.updateProject(t, declared, current); err != nil {
-			return err
-		}
+		p.updateProject(t, declared, current)
 	}
 	if declared.governor != nil {
 		if err := p.governor(t, declared.governor); err != nil {
@@ -242,7 +260,7 @@ func (p *planner) createProject(t *target, declared *project) {
 	hasAlerts = hasAlerts && !isNull(alerts)
 	p.NewKeys = p.NewKeys || hasAlerts
 	c.do = func(ctx context.Context, r *run) error {
-		request := body(c.Fields, 0)
+		request := t.body(c.Fields, 0)
 		delete(request, "alerts") // only PATCH sets them
 		var made admin.Project
 		if err := r.client.Do(ctx, http.MethodPost, admin.ProjectsPath, request, &made); err != nil {
@@ -257,11 +275,9 @@ func (p *planner) createProject(t *target, declared *project) {
 	p.add(c)
 }
 
-func (p *planner) updateProject(t *target, declared *project, current *admin.Project) error {
+func (p *planner) updateProject(t *target, declared *project, current *admin.Project) {
 	now, _ := object(encode(current))
-	if alerts, ok := object(now["alerts"]); ok {
-		now["alerts"] = encode(map[string]json.RawMessage{"url": alerts["url"]})
-	}
+	now["alerts"], now["group"] = withoutSecret(now["alerts"]), p.projectGroup(t, declared, current)
 	fields := differences(declaredFields(declared.fields, projectField), now)
 	for _, f := range fields {
 		if f.Name == "region" {
@@ -270,13 +286,12 @@ func (p *planner) updateProject(t *target, declared *project, current *admin.Pro
 		p.NewKeys = p.NewKeys || f.Name == "alerts" && !isNull(f.After)
 	}
 	if len(fields) == 0 {
-		return nil
+		return
 	}
 	p.add(&Change{
 		Action: "update", Kind: "project", Name: t.name, ID: t.id, Project: t.name, Fields: fields,
 		do: func(ctx context.Context, r *run) error { return r.patchProject(ctx, t, fields) },
 	})
-	return nil
 }
 
 // projectStatus plans to restore a project, or to archive it after all its other changes.

@@ -74,7 +74,9 @@ func findKey(all []admin.Key, declared *key) (*admin.Key, error) {
 }
 
 func (p *planner) createKey(t *target, declared *key) {
-	c := &Change{Action: "create", Kind: "key", Name: declared.name, Project: t.name, Fields: declaredFields(declared.fields, keyField)}
+	c := &Change{Action: "create", Kind: "key", Name: declared.name, Project: t.name, Fields: declaredFields(declared.fields, func(name string, raw json.RawMessage) json.RawMessage {
+		return keyField(name, raw, nil)
+	})}
 	p.NewKeys = true
 	c.do = func(ctx context.Context, r *run) error {
 		var made admin.Key
@@ -100,7 +102,7 @@ func (p *planner) updateKey(t *target, declared *key, current *admin.Key) {
 	now, _ := object(encode(current))
 	now["permissions"] = sorted(now["permissions"])
 	fields := differences(declaredFields(declared.fields, func(name string, raw json.RawMessage) json.RawMessage {
-		if raw = keyField(name, raw); name == "permissions" {
+		if raw = keyField(name, raw, now["limits"]); name == "permissions" {
 			raw = sorted(raw)
 		}
 		return raw

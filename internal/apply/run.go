@@ -17,6 +17,9 @@ type Secret struct {
 	Name      string `json:"name"`
 	ID        string `json:"id"` // key that it belongs to; empty for a webhook
 	Value     string `json:"value"`
+	// Group is the path of the group that a webhook belongs to; empty for a project's.
+	Group   string `json:"group,omitempty"`
+	GroupID string `json:"groupId,omitempty"`
 }
 
 // run makes the changes of a plan.
@@ -47,14 +50,18 @@ func explain(c *Change, done, total int, err error) error {
 	if admin.Is(err, http.StatusConflict) {
 		advice = "\nSomething changed it after the difference was computed. Run the command again."
 	}
-	return fmt.Errorf("%s %s %q in project %q: %w\n%d of %d changes were made; run the command again for the others%s", c.Action, c.Kind, c.Name, c.Project, err, done, total, advice)
+	where := ""
+	if c.Kind != "group" {
+		where = fmt.Sprintf(" in project %q", c.Project)
+	}
+	return fmt.Errorf("%s %s %q%s: %w\n%d of %d changes were made; run the command again for the others%s", c.Action, c.Kind, c.Name, where, err, done, total, advice)
 }
 
 // patchProject changes a project. It succeeds only if the project still has the version from which the plan was
 // computed or the version that the last change made.
 func (r *run) patchProject(ctx context.Context, t *target, fields []Field) error {
 	var made admin.Project
-	if err := r.client.Do(ctx, http.MethodPatch, admin.ProjectPath(t.id), body(fields, t.version), &made); err != nil {
+	if err := r.client.Do(ctx, http.MethodPatch, admin.ProjectPath(t.id), t.body(fields, t.version), &made); err != nil {
 		return err
 	}
 	t.version = made.Version
