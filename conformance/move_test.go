@@ -106,13 +106,17 @@ var movedPaths = []string{
 // entries of moves.
 var volatile = regexp.MustCompile(`"state":(null|"closed")|"(generatedAt|verifiedAt|checkedAt|at)":"[^"]*"|\{"id":"aud_[^{}]*"deployment\.[^{}]*(\{[^{}]*\})?[^{}]*\},?`)
 
-// answers returns the responses for all paths and projects.
-func (c *fixture) answers(projects ...string) map[string]string {
+// answers returns the responses for all paths. A path that begins with $ is about each of the projects.
+func (c *fixture) answers(paths []string, projects ...string) map[string]string {
 	c.Helper()
 	all := map[string]string{}
-	for _, path := range movedPaths {
+	for _, path := range paths {
 		for _, project := range projects {
-			at := strings.Replace(path, "$", "/api/admin/projects/"+c.run.names[project], 1)
+			at := path
+			if rest, ok := strings.CutPrefix(path, "$"); ok {
+				at = "/api/admin/projects/" + c.run.names[project] + rest
+			}
+			at = c.run.expand(at)
 			got, err := c.run.adminCall("GET", at, "")
 			c.must(err)
 			if got.status != 200 {
@@ -167,13 +171,25 @@ func objectRows(t *testing.T, name string) map[string]string {
 	return rows
 }
 
-var movedProjects = []string{"main", "other", "closed"}
+// moved is a deployment that a test moves.
+type moved struct {
+	before, after   string // files in testdata/move
+	paths, projects []string
+}
+
+var movedDeployment = moved{"before.txt", "after.txt", movedPaths, []string{"main", "other", "closed"}}
+
+// movedGroups has budgets above its projects.
+var movedGroups = moved{
+	"groups-before.txt", "groups-after.txt",
+	append(movedPaths, "/api/admin/groups", "/api/admin/groups/root", "/api/admin/groups/$research", "/api/admin/groups/$vision"), []string{"lab", "desk", "free"},
+}
 
 // testMove moves a deployment's data through a list of deployments.
-func testMove(t *testing.T, hosts ...*fixture) {
+func testMove(t *testing.T, m moved, hosts ...*fixture) {
 	source := hosts[0]
-	source.play("before.txt")
-	want := source.answers(movedProjects...)
+	source.play(m.before)
+	want := source.answers(m.paths, m.projects...)
 	file := source.export(t)
 	rows := objectRows(t, file)
 	for _, target := range hosts[1:] {
@@ -190,10 +206,10 @@ func testMove(t *testing.T, hosts ...*fixture) {
 		if len(again) != len(rows) {
 			t.Errorf("%d rows after the move, want %d", len(again), len(rows))
 		}
-		wantSame(t, target.answers(movedProjects...), want)
+		wantSame(t, target.answers(m.paths, m.projects...), want)
 		source = target
 	}
-	source.play("after.txt")
+	source.play(m.after)
 }
 
 func TestMove(t *testing.T) {
@@ -204,7 +220,7 @@ func TestMove(t *testing.T) {
 	for range 3 {
 		hosts = append(hosts, newFixture(t, upstream, deployment(upstream)))
 	}
-	testMove(t, hosts...)
+	testMove(t, movedDeployment, hosts...)
 }
 
 // TestMoveBetweenPlatforms moves a deployment from SQLite to PostgreSQL, to Workers and back to SQLite.
@@ -214,5 +230,14 @@ func TestMoveBetweenPlatforms(t *testing.T) {
 	defer upstream.Close()
 	server := pgtest.Shared(t)
 	onWorkers := fixtureAt(t, &Runner{URL: startWorkerd(t, deployment(upstream)), Client: newClient(), Upstream: upstream, Workerd: true})
-	testMove(t, fixtureAt(t, newServe(t, upstream)), newPostgresFixture(t, upstream, server, server.URL), onWorkers, fixtureAt(t, newServe(t, upstream)))
+	testMove(t, movedDeployment, fixtureAt(t, newServe(t, upstream)), newPostgresFixture(t, upstream, server, server.URL), onWorkers, fixtureAt(t, newServe(t, upstream)))
+}
+
+// TestMoveGroups moves a deployment with groups from SQLite to PostgreSQL and back.
+func TestMoveGroups(t *testing.T) {
+	t.Parallel()
+	upstream := NewUpstream()
+	defer upstream.Close()
+	server := pgtest.Shared(t)
+	testMove(t, movedGroups, fixtureAt(t, newServe(t, upstream)), newPostgresFixture(t, upstream, server, server.URL), fixtureAt(t, newServe(t, upstream)))
 }

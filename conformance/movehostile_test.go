@@ -4,13 +4,16 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/keymeter"
 )
 
 const (
@@ -60,11 +63,7 @@ func TestImportRefusesRows(t *testing.T) {
 	other := doc.Project{ID: "proj_2", Plan: "developer"}
 	key := doc.Key{ID: "key_1", ProjectID: "proj_1", Hash: "short"}
 	meter := "meter/" + movedID
-	for _, f := range []struct {
-		object, project, key string
-		value                []byte
-		want                 string
-	}{
+	c.refusesRows([]refusedRow{
 		{"ledger/proj_1", "", "o/000000000001", delivery.Encode(), "not a row"},
 		{meter, "proj_1", "o/000000000001", delivery.Encode(), "not a row"},
 		{"directory", "", "o/000000000001", delivery.Encode(), "not a row"},
@@ -96,19 +95,82 @@ func TestImportRefusesRows(t *testing.T) {
 		{"kv/key", "", "al", nil, "object"},
 		{"meter/x", "proj_1", "h", nil, "object"},
 		{"ledger/proj_1/x", "", "al", nil, "object"},
-	} {
-		body := jsonObject{"import": movedID, "object": f.object, "rows": []any{rowOf(f.key, f.value)}}
-		if f.project != "" {
-			body["project"] = f.project
-		}
-		if status, text := c.post("import/rows", body); status != 400 || !strings.Contains(text, f.want) {
-			t.Errorf("%s %.40q: %d %.300s, want a 400 about %q", f.object, f.key, status, text, f.want)
-		}
-	}
+	})
 	c.refusesPages()
 	if got, err := c.run.adminCall("POST", "/api/admin/export", `{"object":"`+meter+`"}`); err != nil || !strings.Contains(string(got.body), `"rows":[]`) {
 		t.Errorf("a refused row was stored: %v %s", err, got.body)
 	}
+}
+
+// refusedRow is a row that an import of proj_1 refuses.
+type refusedRow struct {
+	object, project, key string
+	value                []byte
+	want                 string
+}
+
+func (c *fixture) refusesRows(rows []refusedRow) {
+	c.Helper()
+	for _, r := range rows {
+		body := jsonObject{"import": movedID, "object": r.object, "rows": []any{rowOf(r.key, r.value)}}
+		if r.project != "" {
+			body["project"] = r.project
+		}
+		if status, text := c.post("import/rows", body); status != 400 || !strings.Contains(text, r.want) {
+			c.Errorf("%s %.40q: %d %.300s, want a 400 about %q", r.object, r.key, status, text, r.want)
+		}
+	}
+}
+
+// TestImportRefusesGroups checks that an import writes only its own groups and their Ledgers, and that its projects and
+// keys use no other ones.
+func TestImportRefusesGroups(t *testing.T) {
+	t.Parallel()
+	upstream := NewUpstream()
+	defer upstream.Close()
+	c := newFixture(t, upstream, deployment(upstream))
+	c.script("group", "== group\nsend POST /api/admin/groups\n  authorization: Bearer $admin\n  {\"name\":\"Ours\"}\nexpect 201\n  id -> ours\n")
+	if status, text := c.post("import", jsonObject{"import": movedID, "projects": []string{"proj_1"}, "groups": []string{"grp_1"}}); status != 200 {
+		t.Fatal(status, text)
+	}
+	meter := "meter/" + movedID
+	outside := doc.Project{ID: "proj_1", Plan: "developer", Group: c.run.names["ours"]}
+	above := doc.Project{ID: "proj_1", Plan: "developer", Group: "grp_1", Chain: []doc.Node{{ID: doc.Root}}}
+	group, orphan, top := doc.Group{ID: "grp_1", Parent: c.run.names["ours"]}, doc.Group{ID: "grp_1"}, doc.Group{ID: doc.Root}
+	c.refusesRows([]refusedRow{
+		{"directory", "", "d/p/proj_1", storedDocument(outside.Encode()), "which the import does not have"},
+		{"directory", "", "d/p/proj_1", storedDocument(above.Encode()), "below root, which the import does not have"},
+		{"directory", "", "d/g/grp_1", storedDocument(group.Encode()), "which the import does not have"},
+		{"directory", "", "d/g/grp_1", storedDocument(orphan.Encode()), "malformed"},
+		{"directory", "", "d/g/grp_1", storedDocument(top.Encode()), "malformed"},
+		{"directory", "", "d/g/grp_1", storedDocument([]byte("x")), "malformed"},
+		{"directory", "", "d/g/" + c.run.names["ours"], storedDocument(group.Encode()), "not a row"},
+		{"directory", "", "d/g/root", storedDocument(top.Encode()), "not a row"},
+		{"ledger/" + c.run.names["ours"], "", "al", nil, "project"},
+		{"ledger/root", "", "al", nil, "project"},
+		{"ledger/root#requests", "", "al", nil, "project"},
+		{"ledger/grp_1#cents", "", "al", nil, "object"},
+		{meter, "proj_1", "h", c.meterBelow(c.run.names["ours"]), "not a row"},
+		{meter, "proj_1", "h", c.meterBelow(doc.Root), "not a row"},
+		{meter, "proj_1", "h", c.meterBelow("proj_2#tokens"), "not a row"},
+	})
+}
+
+// meterBelow returns the row of a meter in proj_1 that asks a Ledger above the project.
+func (c *fixture) meterBelow(ledger string) []byte {
+	c.Helper()
+	id, unit := doc.UnitOf(ledger)
+	put := keymeter.Put{Status: doc.Active, Record: doc.Record{Version: 1, KeyID: "key_1", ProjectID: "proj_1", Chain: []doc.Node{{ID: id, Unit: unit}}}}
+	in := abi.ObjectInput{Class: abi.ClassKeyMeter, Name: movedID, NowMs: uint64(Start.UnixMilli()), Command: put.Encode()}
+	out, err := keymeter.Apply(&config.Config{}, &in)
+	c.must(err)
+	for _, row := range out.Puts {
+		if row.Key == "h" {
+			return row.Value
+		}
+	}
+	c.Fatal("no row")
+	return nil
 }
 
 // refusesPages checks refusals of entire pages.
@@ -202,7 +264,7 @@ func TestMoveMerges(t *testing.T) {
 	defer upstream.Close()
 	source, target := newFixture(t, upstream, deployment(upstream)), newFixture(t, upstream, deployment(upstream))
 	target.do("project own budget=3", "key resident own")
-	own := target.answers("own")
+	own := target.answers(movedPaths, "own")
 	source.play("before.txt")
 	file := source.export(t)
 	for name, value := range source.run.names {
@@ -211,7 +273,7 @@ func TestMoveMerges(t *testing.T) {
 	target.must(target.run.moveClock(source.run.now, Step{}))
 	target.load(t, file)
 	for path, text := range own {
-		if now := target.answers("own")[path]; now != text && !strings.HasSuffix(path, "/projects") && !strings.Contains(path, "/audit") {
+		if now := target.answers(movedPaths, "own")[path]; now != text && !strings.HasSuffix(path, "/projects") && !strings.Contains(path, "/audit") {
 			t.Errorf("%s is\n%.1000s\nwant\n%.1000s", path, now, text)
 		}
 	}
@@ -219,6 +281,40 @@ func TestMoveMerges(t *testing.T) {
 	if status, text := target.post("import", jsonObject{"import": anotherID, "projects": []string{target.run.names["main"]}}); status != 409 {
 		t.Errorf("a second import: %d %s", status, text)
 	}
+}
+
+const oneMore = `
+send POST /api/ai/complete key=%s
+  {"messages":[{"role":"user","content":"one more"}],"quality":"cheap"}
+expect 402
+  json limit.of = "deployment"
+`
+
+// TestMoveBesideBudgets checks that the deployment's own budget applies to all projects after an import: to earlier
+// projects if the file has the budget, and to imported projects if the deployment had it.
+func TestMoveBesideBudgets(t *testing.T) {
+	t.Parallel()
+	upstream := NewUpstream()
+	defer upstream.Close()
+	source, target := newFixture(t, upstream, deployment(upstream)), newFixture(t, upstream, deployment(upstream))
+	target.do("project own budget=3", "key resident own")
+	source.play("groups-before.txt")
+	maps.Copy(target.run.names, source.run.names)
+	target.must(target.run.moveClock(source.run.now, Step{}))
+	target.load(t, source.export(t))
+	target.script("lower", "== lower\nadmin PATCH /api/admin/groups/root\n  {\"budget\":0.009}\n"+fmt.Sprintf(oneMore, "resident"))
+	if status, text := target.post("import", jsonObject{"import": anotherID, "projects": []string{}, "groups": []string{"root"}}); status != 409 || !strings.Contains(text, "root has settings") {
+		t.Errorf("a second root: %d %s", status, text)
+	}
+	if status, text := target.post("import", jsonObject{"import": anotherID, "projects": []string{}, "groups": []string{target.run.names["vision"]}}); status != 409 {
+		t.Errorf("a group that exists: %d %s", status, text)
+	}
+	small, budgeted := newFixture(t, upstream, deployment(upstream)), newFixture(t, upstream, deployment(upstream))
+	small.script("small", "== small\nproject main\nkey live main\nadvance 10s\n")
+	budgeted.script("budgeted", "== budgeted\nadmin PATCH /api/admin/groups/root\n  {\"budget\":0.001}\n")
+	maps.Copy(budgeted.run.names, small.run.names)
+	budgeted.load(t, small.export(t))
+	budgeted.script("one more", "== one more\n"+fmt.Sprintf(oneMore, "live"))
 }
 
 // TestMoveWithOpenRequest checks that a request in flight while its deployment moves becomes a flagged estimate in

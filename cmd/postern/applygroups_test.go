@@ -79,7 +79,7 @@ func TestApplyGroups(t *testing.T) {
 	wantActions(t, s.ok("apply", "-f", s.file("renamed.yaml", renamed), "--yes"), `~ update group "Sales/Core"`, `~ update project "Project 3"`)
 }
 
-// Only --prune deletes groups, and only those that are not in the file and that will be empty.
+// Only --prune deletes groups. It keeps groups that are in the file or will not be empty.
 func TestPruneGroups(t *testing.T) {
 	s := newShell(t, deployment(t).URL)
 	s.ok("apply", "-f", s.file("company.yaml", company()), "--yes")

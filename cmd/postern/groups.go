@@ -68,12 +68,8 @@ func (f groupCommands) fields(c *cobra.Command) func(now *admin.Group) (map[stri
 				body["alerts"] = nil
 			}
 		}
-		if text, _ := flags.GetString("budget"); flags.Changed("budget") {
-			amount, err := dollars("--budget", text, true)
-			if err != nil {
-				return nil, err
-			}
-			body["budget"] = amount
+		if err := budgetField(c, body, true); err != nil {
+			return nil, err
 		}
 		return body, limitFields(c, now.Limits, now.Version, body)
 	}
@@ -95,6 +91,17 @@ func dollars(what, text string, optional bool) (json.RawMessage, error) {
 		or = ", or " + none
 	}
 	return nil, misused("%s must be an amount in dollars such as 50 or 12.50%s, got %q", what, or, text)
+}
+
+// budgetField adds the amount of the flag --budget to a request.
+func budgetField(c *cobra.Command, body map[string]any, optional bool) error {
+	text, _ := c.Flags().GetString("budget")
+	if !c.Flags().Changed("budget") {
+		return nil
+	}
+	amount, err := dollars("--budget", text, optional)
+	body["budget"] = amount
+	return err
 }
 
 // periodLimitFlags adds the flags that limitFields reads.

@@ -18,7 +18,7 @@ import (
 func (f groupCommands) list() *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the groups as a tree, with budgets and spend", Args: exactly(0, ""),
-		Long: "Lists the groups as a tree. A group whose budget stops requests shows what is spent in the present budget period and when the period ends. " +
+		Long: "Lists the groups as a tree. A group whose budget stops requests shows its spend in the present budget period and when the period ends. " +
 			"Keys report their spend about ten seconds after a request.",
 		Example: "  postern groups list\n  postern groups list --json",
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -155,15 +155,7 @@ func (f groupCommands) usage() *cobra.Command {
 	}
 	fresh := flags.Bool("fresh", false, "first collect the usage that keys have not reported yet")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		query := url.Values{"format": {"csv"}}
-		for _, name := range []string{"from", "to", "by", "format"} {
-			if text, _ := flags.GetString(name); text != "" {
-				query.Set(name, text)
-			}
-		}
-		if f.json {
-			query.Set("format", "json")
-		}
+		query := f.usageQuery(c)
 		if *fresh {
 			query.Set("fresh", "1")
 		}
@@ -185,6 +177,20 @@ func (f groupCommands) usage() *cobra.Command {
 		return f.printCSV(text)
 	}
 	return c
+}
+
+// usageQuery returns the query of the flags. Columns are made from the CSV format.
+func (f groupCommands) usageQuery(c *cobra.Command) url.Values {
+	query := url.Values{"format": {"csv"}}
+	for _, name := range []string{"from", "to", "by", "format"} {
+		if text, _ := c.Flags().GetString(name); text != "" {
+			query.Set(name, text)
+		}
+	}
+	if f.json {
+		query.Set("format", "json")
+	}
+	return query
 }
 
 // printCSV prints a CSV file in columns.

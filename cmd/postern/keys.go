@@ -125,12 +125,8 @@ func keyFields(c *cobra.Command, body map[string]any) error {
 			body[field], _ = flags.GetString(flag)
 		}
 	}
-	if text, _ := flags.GetString("budget"); flags.Changed("budget") {
-		amount, err := dollars("--budget", text, false)
-		if err != nil {
-			return err
-		}
-		body["budget"] = amount
+	if err := budgetField(c, body, false); err != nil {
+		return err
 	}
 	for _, name := range []string{"models", "permissions"} {
 		if flags.Changed(name) {

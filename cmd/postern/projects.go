@@ -43,12 +43,8 @@ func projectFields(c *cobra.Command) func() (map[string]any, error) {
 				body[field], _ = f.GetString(flag)
 			}
 		}
-		if text, _ := f.GetString("budget"); f.Changed("budget") {
-			amount, err := dollars("--budget", text, false)
-			if err != nil {
-				return nil, err
-			}
-			body["budget"] = amount
+		if err := budgetField(c, body, false); err != nil {
+			return nil, err
 		}
 		if f.Changed("cache-ttl") {
 			body["cacheTtlSeconds"], _ = f.GetUint64("cache-ttl")

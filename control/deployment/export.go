@@ -42,8 +42,8 @@ const (
 	exportAuditInterval = time.Hour
 )
 
-// movedObject identifies an object. These endpoints call it "directory", "ledger/<project>" or "meter/<SHA-256 of a
-// key>".
+// movedObject identifies an object. These endpoints call it "directory", "ledger/<name>" or "meter/<SHA-256 of a key>".
+// A Ledger's name is the ID of a project, a group or the deployment, with #requests or #tokens if it counts these.
 type movedObject struct {
 	class abi.Class
 	name  string
@@ -64,7 +64,7 @@ type movedPage struct {
 	Next   *string    `json:"next"` // pass as "after" to get the next page; null: last page
 }
 
-const badObject = "must be directory, ledger/ and a project's ID, or meter/ and the SHA-256 of a key in lowercase hexadecimal digits"
+const badObject = "must be directory, ledger/ and the ID of a project or group, or meter/ and the SHA-256 of a key in lowercase hexadecimal digits"
 
 func takeMovedObject(f *kernel.Fields) (o movedObject, text string) {
 	text, given := f.Text("object", "")
@@ -75,7 +75,7 @@ func takeMovedObject(f *kernel.Fields) (o movedObject, text string) {
 	case !given:
 	case text == directory.Name:
 		o = movedObject{abi.ClassDirectory, directory.Name}
-	case kind == "ledger" && kernel.IsID(name, kernel.ProjectPrefix):
+	case kind == "ledger" && isMoved(ownerOf(name)):
 		o = movedObject{abi.ClassLedger, name}
 	case kind == "meter" && kernel.IsSHA256(name):
 		o = movedObject{abi.ClassKeyMeter, name}
@@ -83,6 +83,17 @@ func takeMovedObject(f *kernel.Fields) (o movedObject, text string) {
 		f.Problem("object", badObject+kernel.Got(text))
 	}
 	return o, text
+}
+
+// ownerOf returns the ID of the project or group that a Ledger belongs to.
+func ownerOf(ledger string) string {
+	id, _ := doc.UnitOf(ledger)
+	return id
+}
+
+// isMoved reports whether text has the form of an ID that rows and Ledgers in a file belong to.
+func isMoved(text string) bool {
+	return kernel.IsID(text, kernel.ProjectPrefix) || kernel.IsGroupID(text)
 }
 
 // exportObject serves POST /api/admin/export {"object","after"}. The endpoint is a POST, because the response
@@ -128,11 +139,6 @@ func viewMoved(o movedObject, text string, page *move.Page) (kernel.Answer, erro
 		if o.class == abi.ClassLedger && ledger.MovesNot(row) {
 			continue
 		}
-		if o.class == abi.ClassDirectory {
-			if err := refuseGrouped(row); err != nil {
-				return kernel.Answer{}, err
-			}
-		}
 		if _, ok := movedDirectoryRow(row); ok || o.class != abi.ClassDirectory {
 			view.Rows = append(view.Rows, movedRow{row.Key, row.Value})
 		}
@@ -141,21 +147,6 @@ func viewMoved(o movedObject, text string, page *move.Page) (kernel.Answer, erro
 		view.Next = &page.Rows[len(page.Rows)-1].Key
 	}
 	return kernel.OK(view), nil
-}
-
-// refuseGrouped returns a 400 for a project with budgets above its own. The new deployment would not have them, and so
-// would refuse the project's requests.
-func refuseGrouped(row abi.Row) error {
-	d, _, err := directory.MovedDocument(row)
-	if err != nil || !strings.HasPrefix(d.Key, doc.ProjectKey("")) {
-		return nil
-	}
-	p, err := directory.DecodeProject(d)
-	if err != nil || p.Group == "" && len(p.Chain) == 0 {
-		return err
-	}
-	return kernel.Invalid(fault.Detail{Field: "object", Message: "cannot be exported, because groups do not move: " + p.ID +
-		" must be in no group, and " + doc.Root + " must have no budget"})
 }
 
 // auditExport writes an audit entry, unless one of the newest entries is about a recent export by the same actor.
@@ -179,20 +170,22 @@ func (h *handler) auditExport(c *kernel.Call) error {
 	})
 }
 
-// movedDirectoryRow returns the project that a row of the Directory belongs to, or "" for the audit log. ok is false
-// if the row is not moved. Such rows are the deployment's own state, for example lockouts.
-func movedDirectoryRow(row abi.Row) (project string, ok bool) {
+// movedDirectoryRow returns the project or group that a row of the Directory belongs to, or "" for the audit log. ok is
+// false if the row is not moved. Such rows are the deployment's own state, for example lockouts.
+func movedDirectoryRow(row abi.Row) (owner string, ok bool) {
 	d, isDocument, err := directory.MovedDocument(row)
 	if !isDocument {
 		return directory.MovedChain(row)
 	}
 	kind, rest, _ := strings.Cut(d.Key, "/")
-	project, _, _ = strings.Cut(rest, "/")
+	owner, _, _ = strings.Cut(rest, "/")
 	switch kind + "/" {
 	case kernel.AuditPrefix:
 		return "", err == nil
 	case "p/", "k/", "m/", kernel.ExportKey, kernel.CheckpointPrefix:
-		return project, err == nil && kernel.IsID(project, kernel.ProjectPrefix)
+		return owner, err == nil && kernel.IsID(owner, kernel.ProjectPrefix)
+	case doc.AllGroups:
+		return owner, err == nil && kernel.IsGroupID(owner)
 	}
 	return "", false
 }

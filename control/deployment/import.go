@@ -6,14 +6,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/postern-ai/postern/control/groups"
 	"github.com/postern-ai/postern/control/kernel"
-	"github.com/postern-ai/postern/control/settings"
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/directory"
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/fault"
-	"github.com/postern-ai/postern/core/keymeter"
-	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/core/move"
 )
 
@@ -22,12 +20,21 @@ const importKey = "i/import"
 
 const maxImportProjects = 10_000
 
+// maxImportGroups includes the deployment's own document.
+const maxImportGroups = doc.MaxGroups + 1
+
 // importState is the document under importKey. An interrupted import is repeated from its beginning. Until it is
 // finished, the objects of its projects may be overwritten.
 type importState struct {
 	Import   string   `json:"import"` // SHA-256 of the file
 	Projects []string `json:"projects"`
+	Groups   []string `json:"groups,omitempty"`
 	Finished bool     `json:"finished"`
+}
+
+// has reports whether a project or group is in the file.
+func (s *importState) has(id string) bool {
+	return slices.Contains(s.Projects, id) || slices.Contains(s.Groups, id)
 }
 
 type importView struct {
@@ -47,25 +54,41 @@ func takeImportID(f *kernel.Fields) string {
 }
 
 func takeImportProjects(f *kernel.Fields) (ids []string) {
-	value, given := f.Take("projects")
-	if given && (json.Unmarshal(value, &ids) != nil || ids == nil) {
-		given = false
-	}
-	if !given || len(ids) > maxImportProjects || slices.ContainsFunc(ids, func(id string) bool { return !kernel.IsID(id, kernel.ProjectPrefix) }) {
+	ids, ok := takeIDs(f, "projects", maxImportProjects, func(id string) bool { return kernel.IsID(id, kernel.ProjectPrefix) })
+	if !ok {
 		f.Problem("projects", "must be an array of up to 10000 project IDs")
-		return nil
 	}
 	return ids
 }
 
-// beginImport serves POST /api/admin/import {"import","projects"}. The request announces the projects in a file. None
-// of them may exist yet.
+// takeImportGroups takes a field that files without groups do not have.
+func takeImportGroups(f *kernel.Fields) (ids []string) {
+	if !f.Has("groups") {
+		return nil
+	}
+	ids, ok := takeIDs(f, "groups", maxImportGroups, kernel.IsGroupID)
+	if !ok {
+		f.Problem("groups", "must be an array of up to 1001 group IDs")
+	}
+	return ids
+}
+
+func takeIDs(f *kernel.Fields, field string, limit int, isID func(string) bool) (ids []string, ok bool) {
+	value, given := f.Take(field)
+	if !given || json.Unmarshal(value, &ids) != nil || ids == nil || len(ids) > limit || slices.ContainsFunc(ids, func(id string) bool { return !isID(id) }) {
+		return nil, false
+	}
+	return ids, true
+}
+
+// beginImport serves POST /api/admin/import {"import","projects","groups"}. The request announces the projects and
+// groups in a file. None of them may exist yet.
 func (h *handler) beginImport(c *kernel.Call) (kernel.Answer, error) {
 	f, err := c.Fields()
 	if err != nil {
 		return kernel.Answer{}, err
 	}
-	s := importState{Import: takeImportID(f), Projects: takeImportProjects(f)}
+	s := importState{Import: takeImportID(f), Projects: takeImportProjects(f), Groups: takeImportGroups(f)}
 	if err := f.Err(); err != nil {
 		return kernel.Answer{}, err
 	}
@@ -83,6 +106,9 @@ func (h *handler) beginImport(c *kernel.Call) (kernel.Answer, error) {
 				", is not finished; finish it with that file")
 		}
 		if err := h.refuseExisting(c, s.Projects); err != nil {
+			return kernel.Change{}, err
+		}
+		if err := h.refuseExistingGroups(c, s.Groups); err != nil {
 			return kernel.Change{}, err
 		}
 		write.Value, err = json.Marshal(s)
@@ -119,10 +145,30 @@ func (h *handler) refuseExisting(ctx context.Context, ids []string) error {
 	}
 }
 
+// refuseExistingGroups returns a 409 if any of the groups exists, or if the deployment's own node is among them and has
+// been changed in this deployment. Keys of this deployment may hold a part of its budget then.
+func (h *handler) refuseExistingGroups(ctx context.Context, ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	all, err := h.Store.Groups(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		if id := all[i].ID; id == doc.Root && slices.Contains(ids, id) {
+			return kernel.Refuse(fault.Conflict, "groups", id+" has settings in this deployment and in the file; import into a deployment where nobody has changed it")
+		} else if slices.Contains(ids, id) {
+			return kernel.Refuse(fault.Conflict, "groups", id+" exists in this deployment; import into one that does not have it")
+		}
+	}
+	return nil
+}
+
 type importPage struct {
 	importID    string
 	object      movedObject
-	project     string // of a meter
+	project     string // of a meter; of a Ledger, also the group or the deployment
 	region      string
 	first, last bool
 	rows        []movedRow
@@ -137,7 +183,7 @@ func readImportPage(c *kernel.Call) (p importPage, err error) {
 	p.object, _ = takeMovedObject(f)
 	p.project, _ = f.Text("project", "")
 	if p.object.class == abi.ClassLedger {
-		p.project = p.object.name
+		p.project = ownerOf(p.object.name)
 	}
 	p.region, _ = f.Choice("region", "", kernel.Regions)
 	p.first, _ = f.Boolean("first")
@@ -163,7 +209,7 @@ func (h *handler) importRows(c *kernel.Call) (kernel.Answer, error) {
 	case s.Import != p.importID || s.Finished:
 		return kernel.Answer{}, errNoImport
 	}
-	command, err := h.checkPage(&p, s.Projects)
+	command, err := h.checkPage(c, &p, &s)
 	if err != nil {
 		return kernel.Answer{}, err
 	}
@@ -182,88 +228,8 @@ func (h *handler) importRows(c *kernel.Call) (kernel.Answer, error) {
 
 var errNoImport = kernel.Refuse(fault.Conflict, "import", "is not in progress; begin it with POST "+importPath)
 
-// checkPage checks the rows for an object. Each row must be of the object's own kind and belong to the import's
-// projects.
-func (h *handler) checkPage(p *importPage, projects []string) (command move.Load, err error) {
-	o := p.object
-	if o.class != abi.ClassDirectory && !slices.Contains(projects, p.project) {
-		return command, kernel.Invalid(fault.Detail{Field: "project", Message: "must be one of the import's projects" + kernel.Got(p.project)})
-	}
-	command.Last = p.last
-	if p.first && o.class != abi.ClassDirectory {
-		command.Remove = pageRows[o.class]
-	}
-	for i := range p.rows {
-		row := abi.Row{Key: p.rows[i].Key, Value: p.rows[i].Value}
-		if problem := h.rowProblem(p, row, projects); problem != "" {
-			return command, kernel.Invalid(rowProblem(i, problem))
-		}
-		if i > 0 && row.Key <= p.rows[i-1].Key {
-			return command, kernel.Invalid(rowProblem(i, "must have a key that sorts after the key of the previous row"))
-		}
-		command.Rows = append(command.Rows, row)
-	}
-	return command, nil
-}
-
-func (h *handler) rowProblem(p *importPage, row abi.Row, projects []string) string {
-	const foreign = "is not a row of this object or of this import"
-	switch {
-	case !isRowKey(row.Key):
-		return "must have a key of 1 to 1024 printable ASCII characters"
-	case len(row.Value) > maxRowValueBytes:
-		return "must have a value of at most 2000000 bytes"
-	case p.object.class == abi.ClassKeyMeter && keymeter.CheckMoved(row, p.project) != nil,
-		p.object.class == abi.ClassLedger && ledger.CheckMoved(row) != nil:
-		return foreign
-	case p.object.class != abi.ClassDirectory:
-		return ""
-	}
-	project, ok := movedDirectoryRow(row)
-	if !ok || project != "" && !slices.Contains(projects, project) {
-		return foreign
-	}
-	return h.documentProblem(row)
-}
-
-// documentProblem describes why this deployment cannot use a document.
-func (h *handler) documentProblem(row abi.Row) string {
-	d, ok, err := directory.MovedDocument(row)
-	switch {
-	case !ok:
-		return ""
-	case err != nil:
-		return "is malformed"
-	case strings.HasPrefix(d.Key, doc.KeysOf("")[:2]):
-		k, err := directory.DecodeKey(d)
-		if err != nil || doc.KeyKey(k.ProjectID, k.ID) != d.Key || !kernel.IsSHA256(k.Hash) {
-			return "is malformed"
-		}
-	case strings.HasPrefix(d.Key, doc.ProjectKey("")):
-		p, err := directory.DecodeProject(d)
-		if err != nil || doc.ProjectKey(p.ID) != d.Key {
-			return "is malformed"
-		}
-		return h.projectProblem(&p)
-	}
-	return ""
-}
-
-// projectProblem describes what the deployment lacks for a project.
-func (h *handler) projectProblem(p *directory.Project) string {
-	if !slices.Contains(settings.PlanNames(h.Plane), p.Plan) {
-		return "is a project with the plan " + p.Plan + ", which this deployment's catalog does not have; set POSTERN_CATALOG as the exported deployment has it"
-	}
-	for i := range p.Policy.ProviderKeys {
-		if k := settings.ViewProviderKey(h.Plane, &p.Policy.ProviderKeys[i]); !k.Usable {
-			return "is a project whose key for " + k.Provider + " is sealed with the master key " + k.MasterKeyID +
-				"; add that key to POSTERN_MASTER_KEYS"
-		}
-	}
-	return ""
-}
-
-// finishImport serves POST /api/admin/import/finish {"import"}. The request may be repeated.
+// finishImport serves POST /api/admin/import/finish {"import"}. The request may be repeated. If the deployment itself has
+// a budget, the response confirms that it applies to all projects, imported or not.
 func (h *handler) finishImport(c *kernel.Call) (kernel.Answer, error) {
 	f, err := c.Fields()
 	if err != nil {
@@ -271,6 +237,13 @@ func (h *handler) finishImport(c *kernel.Call) (kernel.Answer, error) {
 	}
 	id := takeImportID(f)
 	if err := f.Err(); err != nil {
+		return kernel.Answer{}, err
+	}
+	_, s, err := h.readImport(c)
+	if err == nil && s.Import == id && !s.Finished {
+		err = groups.CoverAll(c, h.Plane)
+	}
+	if err != nil {
 		return kernel.Answer{}, err
 	}
 	err = h.Store.Change(c, func() (kernel.Change, error) {

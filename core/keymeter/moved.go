@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/budget"
+	"github.com/postern-ai/postern/core/doc"
 )
 
 // movedRows lists the rows that package move may write in addition to the meter: all except the outbox.
@@ -25,4 +27,25 @@ func CheckMoved(row abi.Row, projectID string) error {
 		}
 	}
 	return abi.ErrMalformed
+}
+
+// MovedNodes returns the IDs of the groups, the deployment and the projects whose Ledgers a meter's row names, in
+// addition to that of its project's dollars. The meter calls these Ledgers.
+func MovedNodes(row abi.Row) (ids []string) {
+	if row.Key != rowMeter {
+		return nil
+	}
+	m, err := decodeMeter(row.Value)
+	if err != nil {
+		return nil
+	}
+	for _, levels := range [][]budget.Level{m.chain.Levels, m.chain.Former} {
+		for i := range levels {
+			if l := &levels[i]; l.Ledger != "" && l.Own == 0 {
+				id, _ := doc.UnitOf(l.Ledger)
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
 }

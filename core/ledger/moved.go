@@ -12,9 +12,11 @@ var movedRows = []string{
 	rowKeys, rowModels, rowDetails, rowHours, rowSpans, rowSpanDays, rowRecent, rowEnds, rowKeyEnds, rowHourEnds, rowRecords, rowViolation, rowViolationAge, string(rowsChain),
 }
 
-// MovesNot reports whether a row stays behind when its Ledger moves. Only the progress of reports to the deployment
-// stays behind.
-func MovesNot(row abi.Row) bool { return row.Key == rowSummary }
+// MovesNot reports whether a row stays behind when its Ledger moves. Only the reports to the deployment and their
+// progress stay behind. The new deployment gets reports of its own.
+func MovesNot(row abi.Row) bool {
+	return row.Key == rowSummary || strings.HasPrefix(row.Key, rowStatus) || strings.HasPrefix(row.Key, rowSumHours) || strings.HasPrefix(row.Key, rowSumDays)
+}
 
 // CheckMoved returns an error for a row that does not belong to a Ledger. It also returns an error if every command
 // reads the row and the Ledger could not decode it.
@@ -24,6 +26,9 @@ func CheckMoved(row abi.Row) error {
 		var b budget
 		return abi.DecodeFields(row.Value, b.fields)
 	case rowPolicy:
+		if len(row.Value) == 0 { // groups have no policy
+			return nil
+		}
 		_, err := doc.DecodePolicy(row.Value)
 		return err
 	case rowUpward:

@@ -192,20 +192,7 @@ func (c *Client) attempt(ctx context.Context, method, path string, body []byte, 
 	if err != nil {
 		return -1, err
 	}
-	request.Header.Set("Authorization", "Bearer "+c.options.Token)
-	request.Header.Set("Accept", "application/json")
-	if _, ok := out.(*[]byte); ok {
-		request.Header.Set("Accept", "*/*")
-	}
-	if body != nil {
-		request.Header.Set("Content-Type", "application/json")
-	}
-	if key, ok := ctx.Value(idempotencyKey{}).(string); ok {
-		request.Header.Set("Idempotency-Key", key)
-	}
-	if c.options.UserAgent != "" {
-		request.Header.Set("User-Agent", c.options.UserAgent)
-	}
+	c.setHeaders(request, body != nil, out)
 	response, err := c.options.HTTP.Do(request)
 	var untrusted x509.UnknownAuthorityError
 	if errors.As(err, &untrusted) {
@@ -225,6 +212,23 @@ func (c *Client) attempt(ctx context.Context, method, path string, body []byte, 
 		return -1, c.decode(response, method, path, reply, out)
 	}
 	return retryAfter(response), failure(response, method, path, reply)
+}
+
+func (c *Client) setHeaders(request *http.Request, hasBody bool, out any) {
+	request.Header.Set("Authorization", "Bearer "+c.options.Token)
+	request.Header.Set("Accept", "application/json")
+	if _, ok := out.(*[]byte); ok {
+		request.Header.Set("Accept", "*/*")
+	}
+	if hasBody {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	if key, ok := request.Context().Value(idempotencyKey{}).(string); ok {
+		request.Header.Set("Idempotency-Key", key)
+	}
+	if c.options.UserAgent != "" {
+		request.Header.Set("User-Agent", c.options.UserAgent)
+	}
 }
 
 // unwrapURL removes the method and the URL from an error, because its message already contains them.

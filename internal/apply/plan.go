@@ -81,27 +81,8 @@ func New(ctx context.Context, client *admin.Client, f *File, o Options) (*Plan, 
 	if err := p.groups(f); err != nil {
 		return nil, err
 	}
-	if len(p.problem) > 0 {
-		return nil, p.problems()
-	}
-	named := map[string]bool{}
-	for i := range f.projects {
-		current, err := p.find(&f.projects[i])
-		if err != nil {
-			return nil, err
-		}
-		if current != nil {
-			if named[current.ID] {
-				return nil, fmt.Errorf("the file names project %s twice", current.ID)
-			}
-			named[current.ID] = true
-		}
-		if err := p.project(&f.projects[i], current, o); err != nil {
-			return nil, err
-		}
-	}
-	if o.Prune {
-		p.pruneProjects(named)
+	if err := p.projects(f, o); err != nil {
+		return nil, err
 	}
 	if f.hasGroups {
 		p.archiveGroups()
@@ -109,13 +90,40 @@ func New(ctx context.Context, client *admin.Client, f *File, o Options) (*Plan, 
 			p.pruneGroups()
 		}
 	}
-	if len(p.problem) > 0 {
-		return nil, p.problems()
-	}
-	return p.Plan, nil
+	return p.Plan, p.problems()
 }
 
-func (p *planner) problems() error { return fmt.Errorf("%s", strings.Join(p.problem, "\n")) }
+// problems returns an error with the problems of the file that only a comparison finds.
+func (p *planner) problems() error {
+	if len(p.problem) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s", strings.Join(p.problem, "\n"))
+}
+
+// projects plans the projects of the file and, with Prune, the end of all others.
+func (p *planner) projects(f *File, o Options) error {
+	named := map[string]bool{}
+	for i := range f.projects {
+		current, err := p.find(&f.projects[i])
+		if err != nil {
+			return err
+		}
+		if current != nil {
+			if named[current.ID] {
+				return fmt.Errorf("the file names project %s twice", current.ID)
+			}
+			named[current.ID] = true
+		}
+		if err := p.project(&f.projects[i], current, o); err != nil {
+			return err
+		}
+	}
+	if o.Prune {
+		p.pruneProjects(named)
+	}
+	return nil
+}
 
 // lookups reads the lists that the comparison needs: the Governor's rules and the catalog's models.
 func (p *planner) lookups(f *File) error {

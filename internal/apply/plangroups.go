@@ -38,8 +38,8 @@ func (p *planner) groups(f *File) error {
 			}
 		}
 	}
-	if len(p.problem) > 0 { // the plan would be about the wrong groups
-		return nil
+	if err := p.problems(); err != nil { // the plan would be about the wrong groups
+		return err
 	}
 	for _, depth := range []int{0, 1, 2} {
 		for _, n := range p.tree.nodes {

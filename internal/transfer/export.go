@@ -124,6 +124,7 @@ type pass struct {
 	*Export
 	out      *writer
 	projects map[string]string // regions by ID
+	ledgers  map[string]page   // the first page without rows, by name
 	meters   map[string]string // projects by name
 }
 
@@ -132,13 +133,13 @@ func (e *Export) pass(ctx context.Context, to Spool) (*pass, error) {
 	if err := errors.Join(err, to.Truncate(0)); err != nil {
 		return nil, err
 	}
-	p := &pass{Export: e, out: newWriter(to), projects: map[string]string{}, meters: map[string]string{}}
+	p := &pass{Export: e, out: newWriter(to), projects: map[string]string{}, ledgers: map[string]page{}, meters: map[string]string{}}
 	_, err = p.out.line(header{Format, FormatVersion, e.Source, e.Now.UTC().Format(time.RFC3339), e.Version})
 	if err == nil {
 		err = p.directory(ctx)
 	}
 	if err == nil {
-		err = p.ledgers(ctx)
+		err = p.allLedgers(ctx)
 	}
 	if err == nil {
 		err = p.allMeters(ctx)
@@ -157,7 +158,7 @@ func (p *pass) directory(ctx context.Context) error {
 	})
 }
 
-// document records the projects and keys.
+// document records the projects, groups and keys.
 func (p *pass) document(row abi.Row) error {
 	d, ok, err := directory.MovedDocument(row)
 	switch {
@@ -169,6 +170,13 @@ func (p *pass) document(row abi.Row) error {
 			return fmt.Errorf("directory: the project %s is malformed", d.Key)
 		}
 		p.projects[found.ID] = found.Region
+		p.ledger(found.ID, page{Project: found.ID, Region: found.Region}, found.Limits != doc.PeriodLimits{})
+	case ok && strings.HasPrefix(d.Key, doc.AllGroups):
+		found, err := directory.DecodeGroup(d)
+		if err != nil {
+			return fmt.Errorf("directory: the group %s is malformed", d.Key)
+		}
+		p.ledger(found.ID, page{}, true)
 	case ok && strings.HasPrefix(d.Key, "k/"):
 		found, err := directory.DecodeKey(d)
 		if err != nil {
@@ -179,13 +187,26 @@ func (p *pass) document(row abi.Row) error {
 	return nil
 }
 
-// ledgers reads the ledgers. It also records the meters of removed keys, which are not in the Directory.
-func (p *pass) ledgers(ctx context.Context) error {
-	for _, id := range slices.Sorted(maps.Keys(p.projects)) {
-		err := p.each(ctx, page{Object: ledgerPrefix + id, Project: id, Region: p.projects[id]}, func(read *page) error {
+// ledger records the ledger of a project or group, and if it counts requests or tokens, its ledgers for these.
+func (p *pass) ledger(id string, of page, counts bool) {
+	p.ledgers[id] = of
+	for _, u := range []doc.Unit{doc.Requests, doc.Tokens} {
+		if counts {
+			p.ledgers[doc.LedgerName(id, u)] = of
+		}
+	}
+}
+
+// allLedgers reads the ledgers. It also records the meters of removed keys, which are not in the Directory. The ledgers of
+// groups have no meters that the ledgers of projects do not have.
+func (p *pass) allLedgers(ctx context.Context) error {
+	for _, name := range slices.Sorted(maps.Keys(p.ledgers)) {
+		of := p.ledgers[name]
+		of.Object = ledgerPrefix + name
+		err := p.each(ctx, of, func(read *page) error {
 			for _, row := range read.Rows {
-				if name, ok := ledger.MovedMeter(abi.Row{Key: row.Key}); ok {
-					p.meters[name] = id
+				if meter, ok := ledger.MovedMeter(abi.Row{Key: row.Key}); ok && of.Project != "" {
+					p.meters[meter] = of.Project
 				}
 			}
 			return p.out.page(read)

@@ -51,7 +51,7 @@ type row struct {
 // page is a line with a part of an object.
 type page struct {
 	Object  string `json:"object"`
-	Project string `json:"project,omitempty"` // of a ledger and a meter
+	Project string `json:"project,omitempty"` // of a project's ledger, and of a meter
 	Region  string `json:"region,omitempty"`  // of that project
 	Rows    []row  `json:"rows"`
 	Last    bool   `json:"last"` // of the object

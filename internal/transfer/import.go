@@ -25,11 +25,12 @@ type checked struct {
 	Summary
 	id       string // the checksum
 	projects []string
+	groups   []string
 }
 
 // check reads and checks an entire file.
 func check(from io.ReadSeeker) (*checked, error) {
-	projects := map[string]bool{}
+	projects, groups := map[string]bool{}, map[string]bool{}
 	r, err := scan(from, func(r *reader, p *page) error {
 		if p.Object == directoryObject {
 			for _, row := range p.Rows {
@@ -37,11 +38,19 @@ func check(from io.ReadSeeker) (*checked, error) {
 				if id, isProject := strings.CutPrefix(d.Key, doc.ProjectKey("")); ok && isProject && err == nil {
 					projects[id] = true
 				}
+				if id, isGroup := strings.CutPrefix(d.Key, doc.AllGroups); ok && isGroup && err == nil {
+					groups[id] = true
+				}
 			}
 			return nil
 		}
-		if !projects[p.Project] || strings.HasPrefix(p.Object, ledgerPrefix) && p.Object != ledgerPrefix+p.Project {
-			return r.fault("is about a project that the file does not have")
+		owner, isLedger := strings.CutPrefix(p.Object, ledgerPrefix)
+		owner, _ = doc.UnitOf(owner)
+		if isLedger && groups[owner] && p.Project == "" {
+			return nil
+		}
+		if !projects[p.Project] || isLedger && owner != p.Project {
+			return r.fault("is about a project or group that the file does not have")
 		}
 		return nil
 	})
@@ -49,7 +58,7 @@ func check(from io.ReadSeeker) (*checked, error) {
 		return nil, err
 	}
 	found := slices.Sorted(maps.Keys(projects))
-	return &checked{r.header, Summary{len(found), r.end.Objects, r.end.Rows}, r.end.SHA256, found}, nil
+	return &checked{r.header, Summary{len(found), r.end.Objects, r.end.Rows}, r.end.SHA256, found, slices.Sorted(maps.Keys(groups))}, nil
 }
 
 // scan reads a file from its beginning.
@@ -85,7 +94,8 @@ func Import(ctx context.Context, client Client, from io.ReadSeeker) (Summary, er
 	begin := struct {
 		Import   string   `json:"import"`
 		Projects []string `json:"projects"`
-	}{file.id, append([]string{}, file.projects...)}
+		Groups   []string `json:"groups,omitempty"`
+	}{file.id, append([]string{}, file.projects...), file.groups}
 	if err := i.post("", begin, &state); err != nil {
 		return Summary{}, err
 	}

@@ -29,10 +29,14 @@ type fake struct {
 	limit    int // rows of a page
 	before   func(path string) error
 	began    string
+	asked    map[string]bool // objects
+	groups   string          // in the announcement of an import, as JSON
 	finished bool
 }
 
-func newFake() *fake { return &fake{objects: map[string]map[string][]byte{}, limit: 3} }
+func newFake() *fake {
+	return &fake{objects: map[string]map[string][]byte{}, asked: map[string]bool{}, limit: 3}
+}
 
 func (f *fake) Do(_ context.Context, _, path string, body, out any) error {
 	f.mu.Lock()
@@ -50,6 +54,7 @@ func (f *fake) Do(_ context.Context, _, path string, body, out any) error {
 		Object, After, Import string
 		First                 bool
 		Rows                  []row
+		Groups                json.RawMessage
 	}
 	if err := json.Unmarshal(encoded, &in); err != nil {
 		return err
@@ -57,9 +62,11 @@ func (f *fake) Do(_ context.Context, _, path string, body, out any) error {
 	var reply any
 	switch strings.TrimPrefix(path, "/api/admin/") {
 	case "export":
+		f.asked[in.Object] = true
 		reply = f.page(in.Object, in.After)
 	case "import":
 		reply, f.began = map[string]bool{"finished": f.finished}, in.Import
+		f.groups = string(in.Groups)
 	case "import/rows":
 		if in.First && in.Object != directoryObject || f.objects[in.Object] == nil {
 			f.objects[in.Object] = map[string][]byte{}
@@ -99,11 +106,18 @@ func stored(value []byte) []byte {
 	return w.Buf
 }
 
-// populated returns a deployment with random rows. It has projects, keys, and meters that only a ledger knows.
+// populated returns a deployment with random rows. It has groups, projects, keys, and meters that only a ledger knows.
 func populated(random *rand.Rand) *fake {
 	f := newFake()
 	directory := map[string][]byte{"d/a/1": stored([]byte("{}"))}
 	f.objects[directoryObject] = directory
+	for n, id := range []string{doc.Root, "grp_1", "grp_2"}[:random.IntN(4)] {
+		g := doc.Group{ID: id, Parent: []string{"", doc.Root, "grp_1"}[n]}
+		directory["d/"+doc.GroupKey(id)] = stored(g.Encode())
+		for u := range doc.Unit(1 + random.IntN(3)) {
+			f.objects[ledgerPrefix+doc.LedgerName(id, u)] = map[string][]byte{"b": make([]byte, 9), fmt.Sprintf("k/%064x", n): {1}}
+		}
+	}
 	for n := range 1 + random.IntN(4) {
 		p := doc.Project{ID: fmt.Sprint("proj_", n), Region: []string{"", "weur"}[n%2]}
 		directory["d/"+doc.ProjectKey(p.ID)] = stored(p.Encode())
@@ -250,6 +264,38 @@ func TestInterrupted(t *testing.T) {
 		}
 		if _, err := Import(t.Context(), to, file); err != nil || len(to.objects) != len(from.objects) {
 			t.Fatalf("after call %d failed: %v, %d objects", at, err, len(to.objects))
+		}
+	}
+}
+
+// TestGroupsAreOptional checks that an export asks for the ledgers of groups only if there are groups. It
+// asks for ledgers that count requests or tokens only if a project or group can have them. An import without groups does not mention them, so
+// an older deployment accepts it.
+func TestGroupsAreOptional(t *testing.T) {
+	for _, c := range []struct {
+		limits  doc.PeriodLimits
+		grouped bool
+		want    []string
+		groups  string
+	}{
+		{doc.PeriodLimits{}, false, []string{"directory", "ledger/proj_1"}, ""},
+		{doc.PeriodLimits{Tokens: 1}, false, []string{"directory", "ledger/proj_1", "ledger/proj_1#requests", "ledger/proj_1#tokens"}, ""},
+		{doc.PeriodLimits{}, true, []string{"directory", "ledger/grp_1", "ledger/grp_1#requests", "ledger/grp_1#tokens", "ledger/proj_1"}, `["grp_1"]`},
+	} {
+		f := newFake()
+		p := doc.Project{ID: "proj_1", Limits: c.limits}
+		f.objects[directoryObject] = map[string][]byte{"d/" + doc.ProjectKey(p.ID): stored(p.Encode())}
+		if c.grouped {
+			g := doc.Group{ID: "grp_1", Parent: doc.Root}
+			f.objects[directoryObject]["d/"+doc.GroupKey(g.ID)] = stored(g.Encode())
+		}
+		file, err := exported(t, f)
+		if got := slices.Sorted(maps.Keys(f.asked)); err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("asked for %q, want %q, %v", got, c.want, err)
+		}
+		to := newFake()
+		if _, err := Import(t.Context(), to, file); err != nil || to.groups != c.groups {
+			t.Errorf("the import announces the groups %s, want %s, %v", to.groups, c.groups, err)
 		}
 	}
 }

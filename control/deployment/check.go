@@ -1,0 +1,157 @@
+package deployment
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/postern-ai/postern/control/kernel"
+	"github.com/postern-ai/postern/control/settings"
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/directory"
+	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/ledger"
+	"github.com/postern-ai/postern/core/move"
+)
+
+// checkPage checks the rows for an object. Each row must be of the object's own kind and belong to the import's
+// projects and groups.
+func (h *handler) checkPage(ctx context.Context, p *importPage, s *importState) (command move.Load, err error) {
+	o := p.object
+	if o.class == abi.ClassLedger && !s.has(p.project) || o.class == abi.ClassKeyMeter && !slices.Contains(s.Projects, p.project) {
+		return command, kernel.Invalid(fault.Detail{Field: "project", Message: "must be one of the import's projects" + kernel.Got(p.project)})
+	}
+	command.Last = p.last
+	if p.first && o.class != abi.ClassDirectory && o.name != doc.Root { // the root's Ledger also has the reports of this deployment's projects
+		command.Remove = pageRows[o.class]
+	}
+	for i := range p.rows {
+		row := abi.Row{Key: p.rows[i].Key, Value: p.rows[i].Value}
+		problem := h.rowProblem(p, row, s)
+		if problem == "" && o.class == abi.ClassKeyMeter {
+			if problem, err = h.meterProblem(ctx, p, row, s); err != nil {
+				return command, err
+			}
+		}
+		if problem != "" {
+			return command, kernel.Invalid(rowProblem(i, problem))
+		}
+		if i > 0 && row.Key <= p.rows[i-1].Key {
+			return command, kernel.Invalid(rowProblem(i, "must have a key that sorts after the key of the previous row"))
+		}
+		command.Rows = append(command.Rows, row)
+	}
+	return command, nil
+}
+
+const foreign = "is not a row of this object or of this import"
+
+// meterProblem describes why a meter's row must not be stored. The meter would call Ledgers of this deployment that do
+// not belong to the import. A group that no longer exists is allowed: a meter remembers those of its former paths.
+func (h *handler) meterProblem(ctx context.Context, p *importPage, row abi.Row, s *importState) (problem string, err error) {
+	for _, id := range keymeter.MovedNodes(row) {
+		if id == p.project || slices.Contains(s.Groups, id) {
+			continue
+		}
+		if !kernel.IsID(id, kernel.GroupPrefix) {
+			return foreign, nil
+		}
+		switch _, err := h.Store.Group(ctx, id); {
+		case err == nil:
+			return foreign, nil
+		case !kernel.IsMissing(err):
+			return "", err
+		}
+	}
+	return "", nil
+}
+
+func (h *handler) rowProblem(p *importPage, row abi.Row, s *importState) string {
+	switch {
+	case !isRowKey(row.Key):
+		return "must have a key of 1 to 1024 printable ASCII characters"
+	case len(row.Value) > maxRowValueBytes:
+		return "must have a value of at most 2000000 bytes"
+	case p.object.class == abi.ClassKeyMeter && keymeter.CheckMoved(row, p.project) != nil,
+		p.object.class == abi.ClassLedger && ledger.CheckMoved(row) != nil:
+		return foreign
+	case p.object.class != abi.ClassDirectory:
+		return ""
+	}
+	owner, ok := movedDirectoryRow(row)
+	if !ok || owner != "" && !s.has(owner) {
+		return foreign
+	}
+	return h.documentProblem(row, s)
+}
+
+// documentProblem describes why this deployment cannot use a document.
+func (h *handler) documentProblem(row abi.Row, s *importState) string {
+	d, ok, err := directory.MovedDocument(row)
+	switch {
+	case !ok:
+		return ""
+	case err != nil:
+		return "is malformed"
+	case strings.HasPrefix(d.Key, doc.KeysOf("")[:2]):
+		k, err := directory.DecodeKey(d)
+		if err != nil || doc.KeyKey(k.ProjectID, k.ID) != d.Key || !kernel.IsSHA256(k.Hash) {
+			return "is malformed"
+		}
+	case strings.HasPrefix(d.Key, doc.ProjectKey("")):
+		p, err := directory.DecodeProject(d)
+		if err != nil || doc.ProjectKey(p.ID) != d.Key {
+			return "is malformed"
+		}
+		return firstOf(pathProblem(&p, s), h.projectProblem(&p))
+	case strings.HasPrefix(d.Key, doc.AllGroups):
+		g, err := directory.DecodeGroup(d)
+		if err != nil || doc.GroupKey(g.ID) != d.Key || (g.ID == doc.Root) != (g.Parent == "") {
+			return "is malformed"
+		}
+		if g.Parent != "" && g.Parent != doc.Root && !slices.Contains(s.Groups, g.Parent) {
+			return "is a group below " + g.Parent + ", which the import does not have"
+		}
+	}
+	return ""
+}
+
+func firstOf(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// pathProblem names a group of a project that the import does not have.
+func pathProblem(p *directory.Project, s *importState) string {
+	ids := []string{}
+	if p.Group != "" {
+		ids = append(ids, p.Group)
+	}
+	for i := range p.Chain {
+		ids = append(ids, p.Chain[i].ID)
+	}
+	for _, id := range ids {
+		if !slices.Contains(s.Groups, id) {
+			return "is a project below " + id + ", which the import does not have"
+		}
+	}
+	return ""
+}
+
+// projectProblem describes what the deployment lacks for a project.
+func (h *handler) projectProblem(p *directory.Project) string {
+	if !slices.Contains(settings.PlanNames(h.Plane), p.Plan) {
+		return "is a project with the plan " + p.Plan + ", which this deployment's catalog does not have; set POSTERN_CATALOG as the exported deployment has it"
+	}
+	for i := range p.Policy.ProviderKeys {
+		if k := settings.ViewProviderKey(h.Plane, &p.Policy.ProviderKeys[i]); !k.Usable {
+			return "is a project whose key for " + k.Provider + " is sealed with the master key " + k.MasterKeyID +
+				"; add that key to POSTERN_MASTER_KEYS"
+		}
+	}
+	return ""
+}
