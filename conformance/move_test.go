@@ -104,7 +104,7 @@ var movedPaths = []string{
 
 // volatile matches the parts of responses that differ from call to call, the states of circuits, and the audit
 // entries of moves.
-var volatile = regexp.MustCompile(`"state":(null|"closed")|"(generatedAt|verifiedAt|checkedAt|at)":"[^"]*"|\{"id":"aud_[^{}]*"deployment\.[^{}]*(\{[^{}]*\})?[^{}]*\},?`)
+var volatile = regexp.MustCompile(`"state":(null|"closed")|"(generatedAt|verifiedAt|checkedAt|at|asOf)":"[^"]*"|\{"id":"aud_[^{}]*"deployment\.[^{}]*(\{[^{}]*\})?[^{}]*\},?`)
 
 // answers returns the responses for all paths. A path that begins with $ is about each of the projects.
 func (c *fixture) answers(paths []string, projects ...string) map[string]string {
@@ -138,7 +138,8 @@ func wantSame(t *testing.T, have, want map[string]string) {
 }
 
 // objectRows returns the rows of a file by object and key. It leaves out the audit entries of moves. It also leaves
-// out the meters' main rows, because alarms advance them to the current time.
+// out the meters' main rows, because alarms advance them to the current time, and the budget rows of Ledgers that count
+// requests or tokens, because the new deployment delivers these limits again with a later version.
 func objectRows(t *testing.T, name string) map[string]string {
 	t.Helper()
 	file, err := os.Open(name)
@@ -163,7 +164,7 @@ func objectRows(t *testing.T, name string) map[string]string {
 			t.Fatal(err)
 		}
 		for _, row := range p.Rows {
-			if !bytes.Contains(row.Value, []byte(`"action":"deployment.`)) && row.Key != "h" {
+			if !bytes.Contains(row.Value, []byte(`"action":"deployment.`)) && row.Key != "h" && (row.Key != "b" || !strings.Contains(p.Object, "#")) {
 				rows[p.Object+" "+row.Key] = string(row.Value)
 			}
 		}
@@ -182,7 +183,8 @@ var movedDeployment = moved{"before.txt", "after.txt", movedPaths, []string{"mai
 // movedGroups has budgets above its projects.
 var movedGroups = moved{
 	"groups-before.txt", "groups-after.txt",
-	append(movedPaths, "/api/admin/groups", "/api/admin/groups/root", "/api/admin/groups/$research", "/api/admin/groups/$vision"), []string{"lab", "desk", "free"},
+	append(movedPaths, "/api/admin/groups", "/api/admin/groups/root", "/api/admin/groups/$research", "/api/admin/groups/$vision", "/api/admin/groups/$prepaid", "/api/admin/groups/$research/usage?by=project"),
+	[]string{"lab", "desk", "free", "paid"},
 }
 
 // testMove moves a deployment's data through a list of deployments.

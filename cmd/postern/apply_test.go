@@ -93,7 +93,7 @@ func TestApplyConverges(t *testing.T) {
 		"state: blocked, reason: Old", "state: approved, reason: Needed again").Replace(everything)
 	out := s.ok("apply", "-f", s.file("changed.yaml", changed), "--yes", "--keys-out", keys)
 	for _, want := range []string{
-		"budget: 50.1 → 60", `limits: {"requestsPerSecond":5,"requestsPerDay":null,"tokensPerMinute":null} → {"requestsPerDay":7,"requestsPerSecond":null,"tokensPerMinute":null}`,
+		"budget: 50.1 → 60", `limits: {"requestsPerSecond":5,"requestsPerDay":null,"tokensPerMinute":null,"requestsPerPeriod":null,"tokensPerPeriod":null} → {"requestsPerDay":7,`,
 		`create key "Batch"`, `activate key "Usage"`, `"blocked" → "pending"`, `"pending" → "approved"`,
 	} {
 		if !strings.Contains(out, want) {

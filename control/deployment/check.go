@@ -1,6 +1,7 @@
 package deployment
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"strings"
@@ -30,8 +31,8 @@ func (h *handler) checkPage(ctx context.Context, p *importPage, s *importState) 
 	for i := range p.rows {
 		row := abi.Row{Key: p.rows[i].Key, Value: p.rows[i].Value}
 		problem := h.rowProblem(p, row, s)
-		if problem == "" && o.class == abi.ClassKeyMeter {
-			if problem, err = h.meterProblem(ctx, p, row, s); err != nil {
+		if problem == "" {
+			if problem, err = h.presentProblem(ctx, p, row, s); err != nil {
 				return command, err
 			}
 		}
@@ -47,6 +48,23 @@ func (h *handler) checkPage(ctx context.Context, p *importPage, s *importState) 
 }
 
 const foreign = "is not a row of this object or of this import"
+
+// presentProblem describes why a row conflicts with the present state of this deployment.
+func (h *handler) presentProblem(ctx context.Context, p *importPage, row abi.Row, s *importState) (string, error) {
+	if p.object.class == abi.ClassKeyMeter {
+		return h.meterProblem(ctx, p, row, s)
+	}
+	d, ok, err := directory.MovedDocument(row)
+	if p.object.class != abi.ClassDirectory || !ok || !strings.HasPrefix(d.Key, kernel.CreditsPrefix+kernel.KeyPrefix) {
+		return "", err
+	}
+	// The row does not say to which project the key belongs. The top-ups of a key of this deployment stay.
+	present, err := h.Store.ReadForWrite(ctx, d.Key)
+	if err == nil && present.Version > 0 && !bytes.Equal(present.Value, d.Value) {
+		return foreign, nil
+	}
+	return "", err
+}
 
 // meterProblem describes why a meter's row must not be stored. The meter would call Ledgers of this deployment that do
 // not belong to the import. A group that no longer exists is allowed: a meter remembers those of its former paths.
@@ -133,6 +151,9 @@ func pathProblem(p *directory.Project, s *importState) string {
 	}
 	for i := range p.Chain {
 		ids = append(ids, p.Chain[i].ID)
+	}
+	for i := range p.Restrictions {
+		ids = append(ids, p.Restrictions[i].ID)
 	}
 	for _, id := range ids {
 		if !slices.Contains(s.Groups, id) {

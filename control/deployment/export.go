@@ -170,8 +170,8 @@ func (h *handler) auditExport(c *kernel.Call) error {
 	})
 }
 
-// movedDirectoryRow returns the project or group that a row of the Directory belongs to, or "" for the audit log. ok is
-// false if the row is not moved. Such rows are the deployment's own state, for example lockouts.
+// movedDirectoryRow returns the project or group that a row of the Directory belongs to, or "" for the audit log and for
+// top-ups of keys. ok is false if the row is not moved. Such rows are the deployment's own state, for example lockouts.
 func movedDirectoryRow(row abi.Row) (owner string, ok bool) {
 	d, isDocument, err := directory.MovedDocument(row)
 	if !isDocument {
@@ -186,6 +186,11 @@ func movedDirectoryRow(row abi.Row) (owner string, ok bool) {
 		return owner, err == nil && kernel.IsID(owner, kernel.ProjectPrefix)
 	case doc.AllGroups:
 		return owner, err == nil && kernel.IsGroupID(owner)
+	case kernel.CreditsPrefix:
+		if kernel.IsID(owner, kernel.KeyPrefix) {
+			return "", err == nil
+		}
+		return owner, err == nil && isMoved(owner)
 	}
 	return "", false
 }

@@ -4,6 +4,8 @@ package kernel
 const (
 	// CheckpointPrefix precedes the project's ID in the keys of compliance checkpoints.
 	CheckpointPrefix = "cp/"
+	// CreditsPrefix precedes the ID of a group, a project or a key in the keys of documents with its top-ups.
+	CreditsPrefix = "cr/"
 	// ExportKey precedes the project's ID in the keys of documents that record the last exported day.
 	ExportKey = "e/"
 )

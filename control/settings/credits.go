@@ -14,9 +14,6 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// creditsPrefix precedes the ID of a group, a project or a key in the key of the document with its top-ups.
-const creditsPrefix = "cr/"
-
 // maxCredits is the number of top-ups that are remembered, so that repeats of them do not count again.
 const maxCredits = 100
 
@@ -112,7 +109,7 @@ type Credited struct {
 // Add adds the top-up to a budget. The error is a 409 if the budget is not prepaid, or if the Idempotency-Key belongs to
 // a top-up with another amount.
 func (t *TopUp) Add(c *kernel.Call, s kernel.Store, to Prepaid) (made Credited, err error) {
-	write, err := s.ReadForWrite(c, creditsPrefix+to.ID)
+	write, err := s.ReadForWrite(c, kernel.CreditsPrefix+to.ID)
 	if err != nil {
 		return made, err
 	}
