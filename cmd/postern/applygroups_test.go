@@ -184,3 +184,47 @@ func TestApplyGroupsAfterFailures(t *testing.T) {
 	s.ok("apply", "-f", file, "--yes", "--keys-out", filepath.Join(t.TempDir(), "keys"))
 	s.noChanges(file)
 }
+
+// allSettings is a file with all settings of groups, and with budgets of a project and of a key.
+const allSettings = `
+groups:
+  - {id: root, budget: 5000, hideNames: true}
+  - name: Research
+    budget: 40.50
+    budgetPeriod: day
+    limits: {requestsPerPeriod: 1000}
+    models: [balanced, gpt-4.1]
+    alerts: {url: https://hooks.example.com/research}
+    enforce: soft
+  - {name: Vision, parent: Research, limits: {tokensPerPeriod: 90000}, models: []}
+  - {name: Old, status: archived}
+projects:
+  - name: My app
+    group: Vision
+    budget: 5
+    limits: {requestsPerPeriod: 100, tokensPerPeriod: null}
+    keys:
+      - {name: Backend, budget: 1.5, budgetPeriod: week, limits: {requestsPerDay: 5, tokensPerPeriod: 700}}
+`
+
+func TestApplyAllSettingsOfGroups(t *testing.T) {
+	s := newShell(t, deployment(t).URL)
+	file, keys := s.file("settings.yaml", allSettings), filepath.Join(t.TempDir(), "keys.jsonl")
+	out := s.ok("apply", "-f", file, "--yes", "--keys-out", keys)
+	if made := actions(out); made[len(made)-1] != `- archive group "Old"` || !strings.Contains(contentOf(t, keys), `"group":"Research"`) {
+		t.Errorf("the last change is not the archived group, or there is no secret of the alerts\n%s", out)
+	}
+	s.noChanges(file)
+	changed := strings.NewReplacer("requestsPerPeriod: 1000", "tokensPerPeriod: 1", "/research", "/other", "enforce: soft", "enforce: hard", "models: []", "models: [gpt-4.1]",
+		"status: archived", "status: active", "budget: 1.5", "budget: null", "hideNames: true", "hideNames: false").Replace(allSettings)
+	out = s.ok("apply", "-f", s.file("changed.yaml", changed), "--yes", "--keys-out", keys)
+	for _, want := range []string{
+		`limits: {"requestsPerPeriod":1000,"tokensPerPeriod":null} → {"requestsPerPeriod":null,"tokensPerPeriod":1}`, `enforce: "soft" → "hard"`, `~ restore group "Old"`,
+		`models: [] → ["gpt-4.1"]`, "budget: 1.5 → null", "hideNames: true → false", `alerts: {"url":"https://hooks.example.com/research"} → {"url":"https://hooks.example.com/other"}`,
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the difference lacks %s\n%s", want, out)
+		}
+	}
+	s.noChanges(s.file("changed.yaml", changed))
+}

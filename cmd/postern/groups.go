@@ -60,6 +60,9 @@ func (f groupCommands) fields(c *cobra.Command) func(now *admin.Group) (map[stri
 				body[field], _ = flags.GetString(flag)
 			}
 		}
+		if flags.Changed("hide-names") {
+			body["hideNames"], _ = flags.GetBool("hide-names")
+		}
 		if flags.Changed("models") {
 			body["models"] = list(flags.GetStringSlice("models"))
 		}
@@ -186,6 +189,7 @@ func (f groupCommands) update() *cobra.Command {
 	}
 	fields := f.fields(c)
 	name := c.Flags().String("name", "", "new name")
+	c.Flags().Bool("hide-names", false, "only of root: errors for callers do not name groups")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if _, err := fields(&admin.Group{}); err != nil { // before the call
 			return err
@@ -223,6 +227,9 @@ func (f groupCommands) change(ctx context.Context, client *admin.Client, method,
 		return err
 	}
 	fmt.Fprintf(f.out, "%s group %s (%s).\n", verb, plain(g.Name), g.ID)
+	if g.Delivery == "pending" {
+		fmt.Fprintln(f.out, "Some keys below it get the change within minutes.")
+	}
 	var alerts struct{ Secret string }
 	if json.Unmarshal(orNull(g.Alerts), &alerts) == nil && alerts.Secret != "" {
 		fmt.Fprintf(f.out, "The secret that signs its alerts is shown only now:\n\n  %s\n", alerts.Secret)

@@ -61,6 +61,23 @@ func TestGroups(t *testing.T) {
 	if out := s.ok("groups", "show", "Research"); !strings.Contains(out, "Spent") || !strings.Contains(out, "$500.5/week") {
 		t.Error(out)
 	}
+	s.ok("groups", "update", "Research", "--tokens-per-period", "5000")
+	if out := s.ok("groups", "update", "Research", "--requests-per-period", "10", "--models", "balanced", "--alerts", "https://hooks.example.com/x", "--json"); !strings.Contains(out, "whsec_") {
+		t.Error(out)
+	}
+	var limits struct {
+		Limits struct{ RequestsPerPeriod, TokensPerPeriod uint64 }
+		Models []string
+	}
+	if s.decode(&limits, "groups", "show", "Research"); limits.Limits.RequestsPerPeriod != 10 || limits.Limits.TokensPerPeriod != 5000 || len(limits.Models) != 1 {
+		t.Errorf("%+v", limits)
+	}
+	s.ok("groups", "archive", "Sales/Platform")
+	if out := s.ok("groups", "list"); strings.Count(out, "archived") != 1 {
+		t.Error(out)
+	}
+	s.ok("groups", "restore", "Sales/Platform")
+	s.ok("groups", "usage", "Sales", "--by", "project", "--fresh")
 	s.ok("projects", "update", "My app", "--group", "none")
 	s.fails(exitUsage, "pass --yes", "groups", "delete", "Sales/Platform")
 	s.ok("groups", "delete", "Sales/Platform", "--yes")
@@ -88,6 +105,27 @@ func TestGroupMistakes(t *testing.T) {
 	}
 }
 
+// TestPrepaid tops up a group, a project and a key.
+func TestPrepaid(t *testing.T) {
+	s := newShell(t, deployment(t).URL)
+	s.ok("groups", "create", "Research", "--budget-period", "total")
+	s.ok("projects", "create", "App", "--budget", "1", "--budget-period", "total", "--requests-per-period", "7")
+	s.ok("keys", "create", "--name", "Backend", "--budget", "0.5", "--budget-period", "total", "--limit-per-day", "9", "--tokens-per-period", "1000")
+	for _, c := range []struct{ to, want string }{
+		{"--group Research", "$10 in total"}, {"--group Research --idempotency-key again", "$20 in total"}, {"--group Research --idempotency-key again", "top-up 2, $20 in total"},
+		{"--project App", "$10 in total"}, {"--project App --key Backend", "$10 in total"},
+	} {
+		if out := s.ok(append([]string{"credits", "10"}, strings.Fields(c.to)...)...); !strings.Contains(out, c.want) {
+			t.Errorf("%q: %s, want %q", c.to, out, c.want)
+		}
+	}
+	if out := s.ok("groups", "list"); !strings.Contains(out, "$20/total") {
+		t.Error(out)
+	}
+	s.ok("groups", "update", "Research", "--budget-period", "month")
+	s.fails(exitFailed, "must be total", "credits", "10", "--group", "Research")
+}
+
 // standIn answers calls about one group. It records the calls that change something.
 type standIn struct {
 	*httptest.Server
@@ -105,6 +143,9 @@ func newStandIn(t *testing.T, answers map[string]string) *standIn {
 			s.calls = append(s.calls, strings.TrimSpace(r.Method+" "+r.URL.RequestURI()+" "+r.Header.Get("Idempotency-Key")+" "+string(body)))
 		}
 		answer, known := s.answers[r.URL.Path]
+		if r.URL.Query().Get("by") == "key" && r.URL.Query().Get("after") == "" {
+			w.Header().Set("X-Postern-Next", "proj_1")
+		}
 		switch {
 		case s.broken && r.Method == http.MethodPost:
 			panic(http.ErrAbortHandler)
@@ -139,6 +180,10 @@ func TestGroupUsage(t *testing.T) {
 	if out := s.ok("groups", "usage", "grp_1", "--format", "csv"); out != "project,cost\r\nMy app,0.002\r\n" {
 		t.Errorf("%q", out)
 	}
+	if out := s.ok("groups", "usage", "grp_1", "--by", "key", "--format", "csv"); out != "project,cost\r\nMy app,0.002\r\nMy app,0.002\r\n" {
+		t.Errorf("%q", out)
+	}
+	api.calls = api.calls[:2]
 	want := []string{"GET /api/admin/groups/grp_1/usage?by=project&format=csv&fresh=1&from=2026-11-01", "GET /api/admin/groups/grp_1/usage?format=csv"}
 	if strings.Join(api.calls, "\n") != strings.Join(want, "\n") {
 		t.Errorf("%q", api.calls)

@@ -51,7 +51,7 @@ func addSpent(ctx context.Context, client *admin.Client, all []admin.Group) erro
 	free, failures, asked := make(chan struct{}, spentAtOnce), make(chan error), 0
 	for i := range all {
 		g := &all[i]
-		if g.Spent != nil || isNull(g.Budget) || g.Enforce != "hard" {
+		if g.Spent != nil || g.Enforce != "hard" || isNull(g.Budget) && !hasLimit(g.Limits) {
 			continue
 		}
 		asked++
@@ -72,6 +72,18 @@ func addSpent(ctx context.Context, client *admin.Client, all []admin.Group) erro
 	return err
 }
 
+// hasLimit reports whether a limit per budget period is set.
+func hasLimit(limits json.RawMessage) bool {
+	var all map[string]json.RawMessage
+	_ = json.Unmarshal(limits, &all)
+	for _, one := range all {
+		if !isNull(one) {
+			return true
+		}
+	}
+	return false
+}
+
 func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
 // appendTree appends the rows of the groups below a parent. Each level is indented by two spaces.
@@ -84,7 +96,7 @@ func appendTree(rows [][]string, all []admin.Group, parent *string, depth int) [
 		}
 		spent, resets := "-", "-"
 		if g.Spent != nil {
-			spent, resets = "$"+plain(string(g.Spent.Amount)), orDash(deref(g.Spent.ResetsAt))
+			spent, resets = dollarsText(g.Spent.Amount), orDash(deref(g.Spent.ResetsAt))
 		}
 		rows = append(rows, []string{strings.Repeat("  ", depth) + plain(g.Name), g.ID, budgetText(g.Budget, g.BudgetPeriod), spent, resets, g.Enforce, groupStatus(g)})
 		rows = appendTree(rows, all, &g.ID, depth+1)
@@ -98,6 +110,13 @@ func budgetText(budget json.RawMessage, period string) string {
 		return "-"
 	}
 	return "$" + plain(string(budget)) + "/" + plain(period)
+}
+
+func dollarsText(amount json.RawMessage) string {
+	if isNull(amount) {
+		return "-"
+	}
+	return "$" + plain(string(amount))
 }
 
 func groupStatus(g *admin.Group) string {
@@ -131,7 +150,7 @@ func (f groupCommands) show() *cobra.Command {
 				{"Models", orDash(strings.Join(g.Models, ", "))}, {"Alerts", orDash(string(g.Alerts))}, {"Created", orDash(deref(g.CreatedAt))},
 			}
 			if g.Spent != nil {
-				rows = append(rows, []string{"Spent", "$" + plain(string(g.Spent.Amount))}, []string{"Resets", orDash(deref(g.Spent.ResetsAt))})
+				rows = append(rows, []string{"Spent", dollarsText(g.Spent.Amount)}, []string{"Requests", orDash(string(g.Spent.Requests))}, []string{"Tokens", orDash(string(g.Spent.Tokens))}, []string{"Resets", orDash(deref(g.Spent.ResetsAt))})
 			}
 			table(f.out, rows)
 			return nil
@@ -148,7 +167,8 @@ func (f groupCommands) usage() *cobra.Command {
 	}
 	flags := c.Flags()
 	for name, meaning := range map[string]string{
-		"from": "first day, such as 2026-11-01 (UTC)", "to": "last day (UTC)", "by": "group, project, key, day or model",
+		"from": "first day, such as 2026-11-01 (UTC)", "to": "last day (UTC)", "by": "group, project, key, day (default) or model",
+		"after":  "by key with JSON, the value of next from the page before",
 		"format": "csv, json or ndjson, as the API returns it; default: columns",
 	} {
 		flags.String(name, "", meaning)
@@ -163,8 +183,8 @@ func (f groupCommands) usage() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		var text []byte
-		if err := client.Do(c.Context(), http.MethodGet, admin.GroupPath(g.ID)+"/usage?"+query.Encode(), nil, &text); err != nil {
+		text, err := allPages(c.Context(), client, admin.GroupPath(g.ID)+"/usage", query)
+		if err != nil {
 			return err
 		}
 		if f.json {
@@ -179,10 +199,30 @@ func (f groupCommands) usage() *cobra.Command {
 	return c
 }
 
+// allPages returns all pages of a report. In JSON, it returns the page that the query names, which contains the start of
+// the next one.
+func allPages(ctx context.Context, client *admin.Client, path string, query url.Values) (text []byte, err error) {
+	for {
+		var page admin.Reply
+		if err := client.Do(ctx, http.MethodGet, path+"?"+query.Encode(), nil, &page); err != nil {
+			return nil, err
+		}
+		if len(text) > 0 && query.Get("format") == "csv" { // without the names of the columns
+			_, page.Body, _ = bytes.Cut(page.Body, []byte("\n"))
+		}
+		text = append(text, page.Body...)
+		next := page.Header.Get("X-Postern-Next")
+		if next == "" || next == query.Get("after") || query.Get("format") == "json" {
+			return text, nil
+		}
+		query.Set("after", next)
+	}
+}
+
 // usageQuery returns the query of the flags. Columns are made from the CSV format.
 func (f groupCommands) usageQuery(c *cobra.Command) url.Values {
 	query := url.Values{"format": {"csv"}}
-	for _, name := range []string{"from", "to", "by", "format"} {
+	for _, name := range []string{"from", "to", "by", "after", "format"} {
 		if text, _ := c.Flags().GetString(name); text != "" {
 			query.Set(name, text)
 		}

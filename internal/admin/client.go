@@ -128,7 +128,13 @@ func Is(err error, status int) bool {
 	return errors.As(err, &e) && e.Status == status
 }
 
-// Do sends one call and decodes the response into out, which may be nil. A *[]byte receives the response as it is,
+// Reply is a response that is not decoded.
+type Reply struct {
+	Body   []byte
+	Header http.Header
+}
+
+// Do sends one call and decodes the response into out, which may be nil. A *Reply receives the response as it is,
 // whatever its format. body may be nil, json.RawMessage or anything
 // that encoding/json encodes. After a network failure, a 429 or a 5xx, Do retries calls that are safe to repeat: GET,
 // PUT, DELETE, and calls with a context from WithRetry.
@@ -217,7 +223,7 @@ func (c *Client) attempt(ctx context.Context, method, path string, body []byte, 
 func (c *Client) setHeaders(request *http.Request, hasBody bool, out any) {
 	request.Header.Set("Authorization", "Bearer "+c.options.Token)
 	request.Header.Set("Accept", "application/json")
-	if _, ok := out.(*[]byte); ok {
+	if _, ok := out.(*Reply); ok {
 		request.Header.Set("Accept", "*/*")
 	}
 	if hasBody {
@@ -244,8 +250,8 @@ func (c *Client) decode(response *http.Response, method, path string, reply []by
 	if out == nil || response.StatusCode == http.StatusNoContent {
 		return nil
 	}
-	if raw, ok := out.(*[]byte); ok {
-		*raw = reply
+	if raw, ok := out.(*Reply); ok {
+		*raw = Reply{reply, response.Header}
 		return nil
 	}
 	if raw, ok := out.(*json.RawMessage); ok && json.Valid(reply) {

@@ -70,11 +70,18 @@ type Group struct {
 	Version      uint64          `json:"version"`
 	// Spent is set only in the response to a GET of one group whose budget stops requests.
 	Spent *Spent `json:"spent,omitempty"`
+	// HideNames is set only for the deployment's own node.
+	HideNames *bool `json:"hideNames,omitempty"`
+	// Delivery is delivered or pending: some keys below do not have the last change yet.
+	Delivery string `json:"delivery,omitempty"`
 }
 
-// Spent is what a group has spent in the present period of its budget. Amount is in dollars.
+// Spent is a group's usage in the present period of its budget. Each count is null unless the budget or a limit stops
+// requests by it.
 type Spent struct {
-	Amount   json.RawMessage `json:"amount"`
+	Amount   json.RawMessage `json:"amount"` // dollars
+	Requests json.RawMessage `json:"requests"`
+	Tokens   json.RawMessage `json:"tokens"`
 	ResetsAt *string         `json:"resetsAt"` // null: never
 }
 

@@ -20,7 +20,7 @@ type group struct {
 }
 
 var groupShape = shape{
-	"id": nil, "name": nil, "parent": nil, "budget": nil, "budgetPeriod": nil, "limits": periodLimits, "models": nil, "alerts": {"url": nil}, "enforce": nil, "status": nil,
+	"id": nil, "name": nil, "parent": nil, "budget": nil, "budgetPeriod": nil, "limits": periodLimits, "models": nil, "alerts": {"url": nil}, "enforce": nil, "hideNames": nil, "status": nil,
 }
 
 // periodLimits are the limits per budget period.
