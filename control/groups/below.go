@@ -87,6 +87,14 @@ const projectsPerCommit = 250
 // place commits what projects have from the groups above them. It skips projects in which nothing changes and whose
 // keys have all of it, unless repeats is set. It returns the IDs of the others.
 func place(ctx context.Context, s kernel.Store, ids []string, repeats bool) (placed []string, err error) {
+	return placeIf(ctx, s, ids, func(id string, changed bool, left []string) bool {
+		return repeats || changed || slices.Contains(left, id)
+	})
+}
+
+// placeIf is place for the projects that wanted selects. changed reports whether something changes in the project. left
+// contains the projects whose keys do not all have the last change.
+func placeIf(ctx context.Context, s kernel.Store, ids []string, wanted func(id string, changed bool, left []string) bool) (placed []string, err error) {
 	err = s.Change(ctx, func() (made kernel.Change, err error) {
 		before, err := s.Projects(ctx, ids)
 		if err != nil {
@@ -105,7 +113,7 @@ func place(ctx context.Context, s kernel.Store, ids []string, repeats bool) (pla
 		}
 		placed = nil
 		for i, id := range ids {
-			if repeats || slices.Contains(left, id) || !samePlace(before[id], &after[i]) {
+			if wanted(id, !samePlace(before[id], &after[i]), left) {
 				placed = append(placed, id)
 				made.Writes = append(made.Writes, kernel.WriteProject(&after[i]))
 				if before[id].Path != after[i].Path {

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/postern-ai/postern/control/kernel"
-	"github.com/postern-ai/postern/core/directory"
 	"github.com/postern-ai/postern/core/doc"
 )
 
@@ -20,7 +19,7 @@ func CoverAll(ctx context.Context, cp *kernel.Plane) error {
 		return err
 	}
 	for part := range slices.Chunk(ids, projectsPerCommit) {
-		changed, err := cover(ctx, cp.Store, part)
+		changed, err := placeIf(ctx, cp.Store, part, func(_ string, changed bool, _ []string) bool { return changed })
 		if err != nil {
 			return err
 		}
@@ -29,33 +28,4 @@ func CoverAll(ctx context.Context, cp *kernel.Plane) error {
 		}
 	}
 	return nil
-}
-
-// cover commits what projects have from the groups above them, if it has changed. It returns the IDs of these projects.
-func cover(ctx context.Context, s kernel.Store, ids []string) (changed []string, err error) {
-	err = s.Change(ctx, func() (made kernel.Change, err error) {
-		before, err := s.Projects(ctx, ids)
-		if err != nil {
-			return made, err
-		}
-		after := make([]directory.Project, len(ids))
-		for i, id := range ids {
-			after[i] = kernel.NextProject(before[id])
-		}
-		if made, err = s.PlaceAll(ctx, after); err != nil {
-			return made, err
-		}
-		changed = nil
-		for i, id := range ids {
-			if !samePlace(before[id], &after[i]) {
-				changed = append(changed, id)
-				made.Writes = append(made.Writes, kernel.WriteProject(&after[i]))
-			}
-		}
-		if made.Republish, made.Later = changed, true; len(changed) == 0 {
-			return kernel.Change{}, nil
-		}
-		return made, nil
-	})
-	return changed, err
 }
