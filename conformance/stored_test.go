@@ -2,8 +2,10 @@ package conformance
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"maps"
 	"net/http"
 	"os"
@@ -27,12 +29,15 @@ var writeStored = flag.Bool("write-stored", false, "write testdata/stored with t
 
 const storedFolder = "../testdata/stored"
 
+// storedFolders are the folders with states. Each contains those of one version.
+var storedFolders = []string{storedFolder, storedFolder + "/beforegroups"}
+
 // storedHost is a host with a state in testdata/stored.
 type storedHost struct {
 	name  string // of its files
 	place func(*testing.T) string
 	start func(t *testing.T, upstream *Upstream, place string) *Runner
-	load  func(t *testing.T, place string)
+	load  func(t *testing.T, folder, place string)
 	save  func(t *testing.T, place string)
 }
 
@@ -71,25 +76,36 @@ func TestStored(t *testing.T) {
 		t.Skip("the states are written")
 	}
 	t.Parallel()
-	for _, h := range storedHosts {
-		t.Run(h.name, func(t *testing.T) {
-			t.Parallel()
-			place := h.place(t)
-			h.load(t, place)
-			var state storedState
-			text, err := os.ReadFile(filepath.Join(storedFolder, h.name+".json"))
-			if err == nil {
-				err = json.Unmarshal(text, &state)
+	for _, folder := range storedFolders {
+		for _, h := range storedHosts {
+			text, err := os.ReadFile(filepath.Join(folder, h.name+".json"))
+			if errors.Is(err, fs.ErrNotExist) && folder != storedFolder {
+				continue // the state of this version was not written for all hosts
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			x := startStored(t, h, place, state)
-			checkAnswers(t, x, state.Answers)
-			if err := x.runStored("continue.txt"); err != nil {
-				t.Error(err)
-			}
-		})
+			t.Run(filepath.Base(folder)+"/"+h.name, func(t *testing.T) {
+				t.Parallel()
+				var state storedState
+				if err == nil {
+					err = json.Unmarshal(text, &state)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				continueStored(t, h, folder, state)
+			})
+		}
+	}
+}
+
+func continueStored(t *testing.T, h storedHost, folder string, state storedState) {
+	place := h.place(t)
+	h.load(t, folder, place)
+	x := startStored(t, h, place, state)
+	checkAnswers(t, x, state.Answers)
+	for _, file := range []string{"continue.txt", "groups.txt"} {
+		if err := x.runStored(file); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -28,8 +28,8 @@ func startStoredPostgres(t *testing.T, upstream *Upstream, place string) *Runner
 }
 
 // loadStoredPostgres fills a database.
-func loadStoredPostgres(t *testing.T, place string) {
-	text, err := os.ReadFile(filepath.Join(storedFolder, "postgres.sql"))
+func loadStoredPostgres(t *testing.T, folder, place string) {
+	text, err := os.ReadFile(filepath.Join(folder, "postgres.sql"))
 	if err == nil {
 		err = pgtest.Shared(t).Exec(t.Context(), place, string(text))
 	}
@@ -59,9 +59,9 @@ func saveStoredPostgres(t *testing.T, place string) {
 }
 
 // loadStoredFiles returns a function that unpacks an archive into a folder.
-func loadStoredFiles(name string) func(*testing.T, string) {
-	return func(t *testing.T, place string) {
-		packed, err := os.ReadFile(filepath.Join(storedFolder, name+".tar.gz"))
+func loadStoredFiles(name string) func(*testing.T, string, string) {
+	return func(t *testing.T, folder, place string) {
+		packed, err := os.ReadFile(filepath.Join(folder, name+".tar.gz"))
 		if err == nil {
 			err = unpack(packed, place)
 		}
