@@ -1,3 +1,3 @@
-// Package replicas tests several servers on one PostgreSQL database: exact limits, and outages of the database under
-// load.
+// Package replicas tests several servers on one PostgreSQL database: exact limits, outages of the database under load,
+// and servers of two versions beside each other.
 package replicas
