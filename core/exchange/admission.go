@@ -95,6 +95,7 @@ func (x *exchange) admitIn(p phase, mode keymeter.Mode) {
 	}
 	s.admission.called, s.admission.mode = true, mode
 	s.admission.rounds++
+	x.countCalls(&s.admission.budget, 1)
 	s.times.admitStart = x.now
 	x.enter(p)
 	x.call(idAdmit, abi.ClassKeyMeter, s.keyHash, command.Encode())
@@ -135,6 +136,7 @@ func (x *exchange) onAdmit() {
 	case reply.Verdict == keymeter.Admitted:
 		x.s.admission.admitted, x.s.admission.reserved = true, reply.ReservedPico
 		x.takeViolations() // the meter has stored them with the admission
+		x.s.admission.budget.forgetCalls()
 		x.admitted()
 	case reply.Verdict == keymeter.Unknown, reply.Verdict == keymeter.Inactive:
 		if reply.ReservedPico > 0 {
@@ -144,8 +146,7 @@ func (x *exchange) onAdmit() {
 	case reply.Verdict == keymeter.Stale && again:
 		x.adoptRecord(reply.Record)
 	case reply.Verdict == keymeter.OverOwn && len(reply.Levels) > 0:
-		x.s.admission.budget.beginOwn(&reply)
-		x.outOfBudget()
+		x.overOwn(&reply)
 	case reply.Verdict == keymeter.Short && again && len(reply.Levels) > 0:
 		x.requestLevels(&reply)
 	case reply.Verdict == keymeter.Short && again:
@@ -193,6 +194,8 @@ func (x *exchange) onGrant() {
 	case reply.Granted:
 		s.admission.budget.accept(&reply)
 		x.admit(s.admission.mode)
+	case s.admission.budget.guarded(callsToContinue):
+		x.giveUp()
 	case reply.Next > s.admission.budget.need.After: // pages must advance, or there would be no last page
 		s.admission.budget.need.After = reply.Next
 		if len(reply.Recall) == 0 {
@@ -215,6 +218,10 @@ func (x *exchange) onGrant() {
 func (x *exchange) requestLevels(reply *keymeter.AdmitReply) {
 	b := &x.s.admission.budget
 	b.asked, b.grants = nil, nil
+	if b.guarded(len(reply.Levels) + 1) {
+		x.giveUp()
+		return
+	}
 	if b.ordered {
 		b.beginLevel(reply, &reply.Levels[0])
 		x.requestGrant()
@@ -259,6 +266,21 @@ func (x *exchange) onLevelGrant() {
 		b.ordered, b.asked = true, nil
 		x.admit(x.s.admission.mode)
 	}
+}
+
+// giveUp refuses a request that has made too many calls.
+func (x *exchange) giveUp() { x.refuse(fault.Unavailable, refusal{retryMs: unavailableRetryMs}) }
+
+// overOwn handles a key whose own budget is too small. If only leases hold what the request needs, it waits for them.
+func (x *exchange) overOwn(reply *keymeter.AdmitReply) {
+	b := &x.s.admission.budget
+	b.beginOwn(reply)
+	if !b.spent && x.s.admission.rounds < maxRounds && b.waitForLent() {
+		x.enter(phaseLent)
+		x.await(abi.Action{Kind: abi.ActionWait, ID: idTimer, KeepMs: b.lentMs})
+		return
+	}
+	x.outOfBudget()
 }
 
 // retryAdmission admits the request again after lent budget has returned to the meters.

@@ -15,7 +15,7 @@ func (b *budgetRequest) begin(reply *keymeter.AdmitReply) {
 		Period: reply.Period, Epoch: reply.Epoch, HeldPico: reply.HeldPico, NeedPico: reply.NeedPico, LeastPico: reply.LeastPico,
 	}
 	b.period, b.ledger = reply.Period, ""
-	b.final, b.unreachable, b.recalled, b.passes, b.lentMs = false, false, false, 0, reply.LentMs
+	b.final, b.unreachable, b.recalled, b.passes, b.lentMs, b.held = false, false, false, 0, reply.LentMs, nil
 }
 
 func (b *budgetRequest) accept(reply *ledger.GrantReply) {
@@ -82,6 +82,7 @@ func (x *exchange) callGrant(id uint64, b *budgetRequest) {
 	case x.s.leased.pinned:
 		g.WantPico = money.Cost(lendableRequests, max(g.NeedPico, x.s.admission.amount))
 	}
+	x.countCalls(b, 1)
 	x.call(id, abi.ClassLedger, x.ledgerOf(b.ledger), g.Encode())
 }
 
@@ -99,9 +100,17 @@ func (x *exchange) grantReply() (reply ledger.GrantReply, err error) {
 	return reply, err
 }
 
-// recall tells the meters to return their idle budget. The reply IDs start at first.
+// recall tells the meters to return their idle budget. The reply IDs start at first. If a request in a tree does not
+// recall all of them at once, the next page begins with the rest.
 func (x *exchange) recall(first uint64, b *budgetRequest, reply *ledger.GrantReply) {
-	for i, meter := range reply.Recall {
+	meters := reply.Recall
+	if n := b.wave(b.need.NeedPico, reply.HeldPico); b.calls > 0 && n < len(meters) {
+		meters, b.need.After = meters[:n], meters[n-1]
+	}
+	if x.countCalls(b, len(meters)); b.calls > 0 {
+		b.held = reply.HeldPico[:min(len(meters), len(reply.HeldPico))]
+	}
+	for i, meter := range meters {
 		command := keymeter.Flush{Recall: true, Ledger: b.ledger}
 		if i < len(reply.HeldPico) {
 			command.HeldPico = reply.HeldPico[i]
@@ -119,13 +128,15 @@ func (x *exchange) deliverFlush(first uint64, b *budgetRequest) {
 		reply, err = keymeter.DecodeFlushReply(x.event.Data)
 	}
 	b.unreachable = b.unreachable || err != nil
-	b.recalled = b.recalled || len(reply.Absorbs) > 0 || len(reply.Return) > 0
+	b.recalled = b.recalled || b.frees(x.event.ID%(idAbsorb-idFlush), &reply)
 	b.lentMs = max(b.lentMs, reply.LentMs)
 	x.s.openReservations += reply.Open
 	switch {
 	case len(reply.Absorbs) > 0:
+		x.countCalls(b, 1)
 		x.call(first, abi.ClassLedger, x.s.record.ProjectID, ledger.Batch(reply.Absorbs))
 	case len(reply.Return) > 0:
+		x.countCalls(b, 1)
 		x.call(first, abi.ClassLedger, b.ledger, reply.Return)
 	}
 }

@@ -117,11 +117,13 @@ func (x *exchange) extend() {
 	command := keymeter.Extend{
 		RequestID: x.s.requestID, TotalPico: e.total, LeastPico: e.minTotal, Final: e.budget.final, Grant: e.budget.grant, Tree: e.budget.tree(),
 	}
+	x.countCalls(&e.budget, 1)
 	x.call(idExtend, abi.ClassKeyMeter, x.s.keyHash, command.Encode())
 }
 
 // extended continues a stream whose reservation has grown.
 func (x *exchange) extended() {
+	x.s.stream.extension.budget.forgetCalls()
 	x.watchFromHalf()
 	switch {
 	case !x.s.stream.withheld.waiting:
@@ -136,6 +138,7 @@ func (x *exchange) extended() {
 // reservation is used. If the stream is waiting, it asks again at its next tick.
 func (x *exchange) notExtended() {
 	x.s.stream.extension.total = 0
+	x.s.stream.extension.budget.forgetCalls()
 	x.watchFromHalf()
 }
 
@@ -159,7 +162,9 @@ func (x *exchange) onExtend() {
 		}
 		x.extended()
 	case reply.Verdict == keymeter.OverOwn && len(reply.Levels) > 0:
-		e.budget.beginOwn(&reply)
+		if e.budget.beginOwn(&reply); !e.budget.spent && x.waitsForLent() {
+			return
+		}
 		x.noBudgetLeft()
 	case reply.Verdict == keymeter.Short && len(reply.Levels) > 0:
 		e.budget.ordered, e.budget.grants = true, nil // the project may have moved into a group since the admission
@@ -178,6 +183,7 @@ func (x *exchange) onExtend() {
 func (x *exchange) lostReservation() {
 	e := &x.s.stream.extension
 	e.total, e.dry = 0, true
+	e.budget.forgetCalls()
 	if x.s.stream.withheld.waiting {
 		x.cutStream(fault.Unavailable, refusal{retryMs: unavailableRetryMs})
 	}
@@ -193,6 +199,8 @@ func (x *exchange) onExtendGrant() {
 	case reply.Granted:
 		e.budget.accept(&reply)
 		x.extend()
+	case e.budget.guarded(callsToContinue):
+		x.notExtended()
 	case reply.Next > e.budget.need.After:
 		e.budget.need.After = reply.Next
 		if len(reply.Recall) == 0 {
@@ -204,12 +212,21 @@ func (x *exchange) onExtendGrant() {
 		x.callGrant(idExtendGrant, &e.budget)
 	case e.budget.unreachable:
 		x.notExtended()
-	case e.budget.lentMs > 0 && e.waits < maxLentWaits:
-		e.waits, e.retryMs = e.waits+1, x.now+e.budget.lentMs
-		x.notExtended()
+	case x.waitsForLent():
 	default:
 		x.noBudgetLeft()
 	}
+}
+
+// waitsForLent reports whether the stream asks again when lent budget has returned.
+func (x *exchange) waitsForLent() bool {
+	e := &x.s.stream.extension
+	if e.budget.lentMs == 0 || e.waits == maxLentWaits {
+		return false
+	}
+	e.waits, e.retryMs = e.waits+1, x.now+e.budget.lentMs
+	x.notExtended()
+	return true
 }
 
 // noBudgetLeft handles the Ledger's reply that no budget is left. The stream continues until its reservation is used
@@ -218,6 +235,7 @@ func (x *exchange) noBudgetLeft() {
 	e := &x.s.stream.extension
 	needed := e.minTotal
 	e.total, e.dry = 0, true
+	e.budget.forgetCalls()
 	if x.s.stream.withheld.waiting {
 		x.cutStream(fault.BudgetExceeded, x.overBudget(&e.budget, needed))
 	}

@@ -39,7 +39,7 @@ var table = [...]row{
 	{phaseLookup, inMemory, (*exchange).onMemoryCache, toAdmit | toCache | toFollow | toDone},
 
 	// Admission. The key's meter knows the key's status and limits, and holds a slice of the budget.
-	{phaseAdmit, inAdmit, (*exchange).onAdmit, toIntake | toPolicy | toInspect | toLookup | toGrant | toServe},
+	{phaseAdmit, inAdmit, (*exchange).onAdmit, toIntake | toPolicy | toInspect | toLookup | toGrant | toLent | toOverBudget | toServe},
 	{phaseAdmit, inBody, (*exchange).onEarlyBody, 0}, // the record lacks the permission for this endpoint
 	{phaseAdmit, inKV, (*exchange).noteSharedCacheResult, 0},
 	{phaseGrant, inGrant, (*exchange).onGrant, toAdmit | toRecall | toLent | toOverBudget | toDone},

@@ -15,13 +15,15 @@ type levels struct {
 	ledger  string                // the Ledger to which need belongs; empty: the project's Ledger
 	asked   []keymeter.ShortLevel // the levels asked the first time, in the order of the calls
 	grants  []keymeter.LevelGrant // for the next admit or extend
+	calls   uint64                // calls of objects so far
+	held    []int64               // what the Ledger has granted to the meters that are being recalled, in the order of the calls
 	// over is 1 + the index in asked of the level whose budget is spent and resets last; 0: no budget is spent. The
 	// fields of the budgetRequest then describe that level.
 	over uint64
 }
 
 func (l *levels) used() bool {
-	return l.ordered || l.over > 0 || l.ledger != "" || len(l.asked) > 0 || len(l.grants) > 0
+	return l.ordered || l.over > 0 || l.ledger != "" || len(l.asked) > 0 || len(l.grants) > 0 || l.calls > 0 || len(l.held) > 0
 }
 
 func (l *levels) fields(f *abi.Fields) {
@@ -33,6 +35,58 @@ func (l *levels) fields(f *abi.Fields) {
 	abi.List(f, &l.asked, keymeter.ShortLevelFields)
 	abi.List(f, &l.grants, keymeter.LevelGrantFields)
 	f.Uint(&l.over)
+	f.Uint(&l.calls)
+	abi.List(f, &l.held, (*abi.Fields).Int)
+}
+
+// frees reports whether the reply to the n-th recall returns budget. A meter of the project also repeats the batches that
+// are still in its outbox. If these counted, a request would recall the same meters again and again for nothing.
+func (l *levels) frees(n uint64, reply *keymeter.FlushReply) bool {
+	batches := reply.Absorbs
+	if len(batches) == 0 || n >= uint64(len(l.held)) {
+		return len(batches) > 0 || len(reply.Return) > 0
+	}
+	last, err := ledger.DecodeAbsorb(batches[len(batches)-1])
+	return err != nil || last.HeldPico < l.held[n]
+}
+
+const (
+	// maxCalls limits how many calls of objects a request in a tree makes to reserve its budget. It also limits each
+	// extension of a stream. It is a guard: a request that reaches it gets a 503 and may try again.
+	maxCalls = 40
+	// maxWave limits how many meters such a request recalls at once. The first of them may return enough.
+	maxWave = 8
+	// callsToContinue are the calls for which there must be room after a Grant was denied: the recall of one meter, whose
+	// report goes to the Ledger, then a Grant and an Admit.
+	callsToContinue = 4
+)
+
+// guarded reports whether n more calls and the release of the reservation would be too many.
+func (l *levels) guarded(n int) bool { return l.calls+uint64(n) >= maxCalls }
+
+// wave returns how many meters the request recalls next, given what it needs and what each of them holds. Each of them
+// takes two calls, and two more calls and the release follow. The first wave is as small as possible, because most often
+// a few meters have enough.
+func (l *levels) wave(need int64, held []int64) (n int) {
+	most := min(maxWave, (maxCalls-3-int(l.calls))/2)
+	if len(l.held) > 0 || len(held) == 0 {
+		return most
+	}
+	for n < len(held) && need > 0 {
+		need -= held[n]
+		n++
+	}
+	return max(1, min(n, most))
+}
+
+// forgetCalls drops the state that is needed only as long as the request asks for budget.
+func (l *levels) forgetCalls() { l.calls, l.held = 0, nil }
+
+// countCalls counts calls of objects. Requests that are not in a tree have other limits.
+func (x *exchange) countCalls(b *budgetRequest, n int) {
+	if x.inTree() || b.ordered {
+		b.calls += uint64(n)
+	}
 }
 
 // tree returns the part of an Admit or Extend for the levels.

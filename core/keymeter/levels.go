@@ -102,6 +102,9 @@ func (m *meter) reserve(q *budget.Request) AdmitReply {
 	}
 	if l := &m.chain.Levels[short[0].Level]; l.Own > 0 {
 		reply := AdmitReply{Verdict: OverOwn}
+		if l.Unit() == doc.Dollars {
+			reply.LentMs = m.lentMs()
+		}
 		m.lacking(&reply, short)
 		reply.Levels[0].UsedPico = l.Slice.Spent
 		return reply

@@ -34,6 +34,8 @@ var period = (&doc.Record{}).Period(calendar.Day(startMs))
 var (
 	admitted           = choice{name: "admitted", reply: reserving(false)}
 	admittedLess       = choice{name: "admitted with less", reply: reserving(true)}
+	overOwn            = ownBudget("over the key's own budget", 0)
+	overLentOwn        = ownBudget("over the key's own budget, of which a part is lent", 2600)
 	short              = verdict("short", keymeter.AdmitReply{Verdict: keymeter.Short, Period: period, Epoch: 3, HeldPico: 500, NeedPico: 1000, LeastPico: 100})
 	rateLimited        = verdict("rate limited", keymeter.AdmitReply{Verdict: keymeter.RateLimited, RetryMs: 500})
 	inactive           = verdict("inactive", keymeter.AdmitReply{Verdict: keymeter.Inactive})
@@ -366,4 +368,10 @@ func longStream(n int) *script {
 	}
 	s.pieces = append(s.pieces, last("finish", openaiFinish+openaiEnd))
 	return s
+}
+
+// ownBudget is a meter's reply that the key's own budget does not cover the request.
+func ownBudget(name string, lentMs uint64) choice {
+	own := keymeter.ShortLevel{Ledger: keymeter.OwnLevel, Period: period, Epoch: 1, HeldPico: 1000, UsedPico: 100, NeedPico: 950, LeastPico: 700}
+	return verdict(name, keymeter.AdmitReply{Verdict: keymeter.OverOwn, LentMs: lentMs, Levels: []keymeter.ShortLevel{own}})
 }

@@ -330,6 +330,8 @@ func (w *world) noteVerdict(p *pending, reply *keymeter.AdmitReply) {
 		}
 	case keymeter.Unknown, keymeter.Inactive:
 		f.seen |= sawUnknownKey
+	case keymeter.OverOwn:
+		f.seen |= sawNoBudget
 	case keymeter.RateLimited, keymeter.ConcurrencyLimited:
 		f.seen |= sawLimit
 	case keymeter.Stale, keymeter.Short:

@@ -300,6 +300,8 @@ func caches() []*scenario {
 		cacheable("cached, but the newer record disables the cache", "/api/ai/complete", nativeBody, fetches.with(alphabet{"admit": {admitted, stale(nil)}})),
 		cacheable("cached with the budget used up", "/api/ai/complete", nativeBody, fetches.with(alphabet{
 			"admit": {admitted, short.only(2)}, "grant": {granted, noMore, recallOne, failed}, "flush": {someUsage, noUsage, failed}})),
+		cacheable("cached with the key's own budget used up", "/api/ai/complete", nativeBody, fetches.with(alphabet{
+			"admit": {admitted, overOwn.only(2), overLentOwn.only(1)}})),
 		cacheable("cached with an idempotency key", "/api/ai/complete", nativeBody, fetches.with(alphabet{"admit": {admitted, replayed("{}"), running}, "settle": {done, failed}}), withHeaders(header("idempotency-key", "i1"))),
 		cacheable("cached with a policy", "/api/ai/complete", nativeTo("balanced"), fetches.with(alphabet{
 			"key": {record(both(cached, withPolicy(3)))}, "policy": {ok("the policy", policyOf(3, onlySpareModel))}, "policy 4": {absent}, "ask-policy": {ok("the policy", policyOf(4, withOpenAIKey))},

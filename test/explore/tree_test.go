@@ -73,7 +73,7 @@ func trees() []*scenario {
 			"fetch": {openaiOK},
 		}, mayName("only")),
 		treePost("stream of a key in a group", streaming(bodyFor("only", `"messages":[{"role":"user","content":"`+promptMark+`"}],"max_tokens":1`)), alphabet{
-			"stream": {streamed(openaiLong)}, "extend": {admitted, lacksRoot, lacksGroup.only(1), unknown}, "grant": {granted, noMore, recallOne, failed}, "flush": {returned, held},
+			"stream": {streamed(openaiLong)}, "extend": {admitted, lacksRoot.only(1), lacksGroup.only(1), unknown}, "grant": {granted, noMore, recallOne.only(2), failed}, "flush": {returned, held},
 		}),
 		treePost("request for a lease of a key in a group", one, alphabet{
 			"key": {record(both(inGroup, lendingPlan))}, "admit": {lending, lacksToLend.only(1)}, "grant": {granted, failed}, "report-lease": {renewed}, "fetch": {openaiOK},
