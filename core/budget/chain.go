@@ -216,6 +216,10 @@ func (c *Chain) Book(project calendar.Period, places []Place, reserved, spent Am
 			l.book(p.Period, reserved, spent)
 		}
 	}
+	for i := range c.Former {
+		l := &c.Former[i]
+		l.Unsent = l.Unsent || l.Own == 0 && l.Slice.Free() > 0 // no request will use it
+	}
 }
 
 func (l *Level) book(p calendar.Period, reserved, spent Amounts) {

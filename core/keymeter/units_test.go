@@ -46,6 +46,16 @@ func TestRequestsAreCountedAtAdmission(t *testing.T) {
 	w.expectAdmit(first, "req_9", 1, 1, "")
 }
 
+// TestRejectedRequestIsReported checks that the Ledger learns of a request that has no usage.
+func TestRejectedRequestIsReported(t *testing.T) {
+	w := newTree(t)
+	w.give("grp_1#requests", calendar.Daily, 5)
+	w.give("proj_1", calendar.Monthly, 100)
+	w.expect(w.place("key_1", "wide", "grp_1#requests", "proj_1"), keymeter.Admit{RequestID: "req_1", Mode: keymeter.ModeCount}, "")
+	w.pass(10_000)
+	w.expectSpent(map[string]money.Pico{"grp_1#requests": 1})
+}
+
 // TestTokensAreCountedAtSettlement checks that requests are admitted while tokens are left, and that a request counts in
 // the period of its admission.
 func TestTokensAreCountedAtSettlement(t *testing.T) {
