@@ -1,8 +1,8 @@
 // Command mutants changes the sources of the exchange and its objects in one place at a time and counts the changes
 // that the tests detect. The mutants delete a row of the exchange's tables, skip a cancel, negate a comparison, or
-// move the boundary of an order comparison (< instead of <=).
+// move the boundary of an order comparison (< instead of <=). Some mutants have a name, see changes.
 //
-//	mutants [-only FOLDER] [-kind KIND] [-sample N] [-resume] [-workers N] [-also FOLDERS] [-list]
+//	mutants [-only PREFIXES] [-kind KIND] [-sample N] [-resume] [-workers N] [-also FOLDERS] [-list]
 //
 // All mutants are compiled at once. The sources are replaced (go test -overlay) with sources that have a switch at
 // each place, and an environment variable selects the active mutant. A mutant is killed if a suite fails, or runs
@@ -71,8 +71,8 @@ type options struct {
 
 func main() {
 	var o options
-	flag.StringVar(&o.only, "only", "", "mutate only files whose path begins with this `prefix`")
-	flag.StringVar(&o.kind, "kind", "", "test only mutants of this kind: row, cancel, comparison or boundary")
+	flag.StringVar(&o.only, "only", "", "mutate only files whose path begins with one of these comma-separated `prefixes`")
+	flag.StringVar(&o.kind, "kind", "", "test only mutants of this kind: row, cancel, comparison, boundary or named")
 	flag.IntVar(&o.sample, "sample", 0, "test only this many mutants, the same in every run")
 	flag.BoolVar(&o.resume, "resume", false, "keep the verdicts of an interrupted run on the same code")
 	flag.IntVar(&o.workers, "workers", 2, "number of suites to run in parallel")
@@ -137,7 +137,7 @@ func hunt(b builder, all instrumented, mutants []mutant, judges []suite, o optio
 // choose returns the mutants that the options select, in order of ID.
 func (o options) choose(mutants []mutant) []mutant {
 	chosen := slices.DeleteFunc(slices.Clone(mutants), func(m mutant) bool {
-		return !strings.HasPrefix(m.File, o.only) || o.kind != "" && m.Kind != kind(o.kind)
+		return !o.covers(m.File) || o.kind != "" && m.Kind != kind(o.kind)
 	})
 	if o.sample > 0 && o.sample < len(chosen) {
 		slices.SortFunc(chosen, func(a, b mutant) int { return cmp.Compare(spread(a), spread(b)) })
@@ -145,6 +145,16 @@ func (o options) choose(mutants []mutant) []mutant {
 		slices.SortFunc(chosen, func(a, b mutant) int { return a.ID - b.ID })
 	}
 	return chosen
+}
+
+// covers reports whether a path begins with one of the prefixes of -only.
+func (o options) covers(path string) bool {
+	for prefix := range strings.SplitSeq(o.only, ",") {
+		if strings.HasPrefix(path, prefix) {
+			return true
+		}
+	}
+	return false
 }
 
 // spread returns a hash that orders mutants independently of their place.

@@ -412,3 +412,29 @@ func TestAll(t *testing.T) {
 		t.Errorf("got %d, %v", got, err)
 	}
 }
+
+// TestNamedMutants checks that the source has the place of each named mutant.
+func TestNamedMutants(t *testing.T) {
+	root, err := repo.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := instrumentAll(root, mutated)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got, want []string
+	for _, m := range all.mutants {
+		if m.Kind == namedChange {
+			got = append(got, m.Text)
+		}
+	}
+	for _, c := range changes {
+		want = append(want, c.name)
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

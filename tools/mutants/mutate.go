@@ -21,9 +21,10 @@ const (
 	cancelGone  kind = "cancel"     // a statement that cancels an outstanding action is skipped
 	negated     kind = "comparison" // a comparison is negated
 	offBoundary kind = "boundary"   // < becomes <=, and so on
+	namedChange kind = "named"      // see changes
 )
 
-var kinds = []kind{rowDeleted, cancelGone, negated, offBoundary}
+var kinds = []kind{rowDeleted, cancelGone, negated, offBoundary, namedChange}
 
 // mutant is one change to the source. Its switch in the instrumented source compares its ID with the active ID. IDs
 // start at 1.
@@ -109,6 +110,7 @@ func (f *file) variables(d *ast.GenDecl) {
 }
 
 func (f *file) visit(n ast.Node) bool {
+	f.named(n)
 	switch n := n.(type) {
 	case *ast.GenDecl:
 		return n.Tok != token.CONST
