@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/budget"
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/keymeter"
 )
@@ -17,12 +18,9 @@ func (w *world) observe(o *object, command, reply []byte) {
 			k.observe(o, command, reply)
 		}
 	case abi.ClassLedger:
+		w.traceLedger(o, command, reply)
 		if len(command) > 0 && op(command) == opBudget {
-			p := w.projectOf(o.name)
-			if version, pico := readBudget(command); version > p.budgetVersion {
-				p.budgetVersion, p.budget, p.maxBudget = version, pico, max(p.maxBudget, pico)
-				p.changed()
-			}
+			w.node(o.name).put(command)
 		}
 	}
 }
@@ -42,12 +40,16 @@ func (k *key) observe(o *object, command, reply []byte) {
 		k.expire(o, clockMs)
 		return
 	}
+	k.traceFlush(command, reply)
 	switch op(command) {
 	case opAdmit:
 		a := readAdmit(command)
 		r, err := keymeter.DecodeAdmitReply(reply)
 		if err != nil {
 			k.w.fail("host", "the reply to an admit is malformed")
+		}
+		if a.release {
+			return
 		}
 		k.checkAdmit(clockMs, &a, &r)
 		if r.Verdict == keymeter.Admitted {
@@ -56,10 +58,10 @@ func (k *key) observe(o *object, command, reply []byte) {
 	case opExtend:
 		r, err := keymeter.DecodeAdmitReply(reply)
 		if v := k.open[readExtend(command)]; err == nil && v != nil && r.Verdict == keymeter.Admitted && r.ReservedPico > v.amount {
-			v.period.reserved += r.ReservedPico - v.amount
+			v.places.book(k, pico(r.ReservedPico-v.amount), pico(0))
 			v.amount = r.ReservedPico
 			k.checkReserved(v)
-			k.project.changed()
+			k.changed()
 		}
 	case opSettle:
 		s := readSettle(command)
@@ -155,26 +157,34 @@ func (k *key) admit(clockMs uint64, a *admitCommand, r *keymeter.AdmitReply) {
 	if a.mode == keymeter.ModeHit {
 		k.hits++
 	}
+	at := k.places(clockMs)
+	at.book(k, budget.Amounts{}, one)
 	if a.mode != keymeter.ModeReserve {
+		at.checkSpent(a.id)
+		k.changed()
 		return
 	}
-	v := &reservation{x: w.byID[a.id], amount: r.ReservedPico, first: r.ReservedPico, model: a.model, expiresMs: clockMs + a.expiresMs, period: k.project.period(max(clockMs, k.day*dayMs))}
+	v := &reservation{x: w.byID[a.id], amount: r.ReservedPico, first: r.ReservedPico, model: a.model, expiresMs: clockMs + a.expiresMs, places: at}
 	v.x.history.resv = v
 	v.x.history.claim.end(w.now)
 	k.addReservation(v)
 	if concurrent := worldConfig.Plan(k.state().record.Plan).Concurrent; k.running() > concurrent {
 		w.fail("I1", "%s has %d concurrent requests, limit %d", k.id, k.running(), concurrent)
 	}
-	v.period.reserved += v.amount
+	v.places.book(k, budget.Amounts{Pico: v.amount, Tokens: 1}, budget.Amounts{})
 	k.checkReserved(v)
-	k.project.changed()
+	k.changed()
 }
+
+// released returns what the end of a reservation adds to the reserved amounts.
+func (r *reservation) released() budget.Amounts { return budget.Amounts{Pico: -r.amount, Tokens: -1} }
+
+// maxTokens is the largest number of tokens that a request counts.
+const maxTokens = 1 << 40
 
 // checkReserved checks I3 at reservation time: reserved plus spent stays within the budget.
 func (k *key) checkReserved(v *reservation) {
-	if p, t := k.project, v.period; v.amount > 0 && t.spent+t.reserved > p.maxBudget+t.excess && !p.jumped {
-		k.w.fail("I3", "%s: %s has reserved %d and spent %d; the budget was never above %d, the allowed excess is %d", v.x.id, p.id, t.reserved, t.spent, p.maxBudget, t.excess)
-	}
+	v.places.checkReserved(k, v.x.id, v.amount > v.first)
 }
 
 // counts returns the admissions of the last second and of the day. A clock jump begins a new second.
@@ -249,20 +259,20 @@ func (k *key) charge(s *settleCommand) bool {
 	v.x.checkDelivered(v.amount)
 	p := k.project
 	if v.expired {
-		v.period.spent -= v.amount
+		v.places.book(k, budget.Amounts{}, pico(-v.amount))
 		p.booked -= v.amount
 	} else {
 		delete(k.open, s.id)
-		v.period.reserved -= v.amount
+		v.places.book(k, v.released(), budget.Amounts{})
 	}
-	v.period.spent += s.cost
+	v.places.book(k, budget.Amounts{}, budget.Amounts{Pico: s.cost, Tokens: int64(min(s.tokens, maxTokens))})
 	p.booked += s.cost
-	p.changed()
+	k.changed()
 	k.usedUp = append(k.usedUp, tokens{w.now, s.tokens})
 	if s.cost > v.amount {
-		v.period.excess += v.x.allowedExcess(s.cost, v.amount)
+		v.places.allow(v.x.allowedExcess(s.cost, v.amount))
 	}
-	k.checkBudget(v.period, s.id)
+	v.places.checkSpent(s.id)
 	return true
 }
 
@@ -304,13 +314,6 @@ func (x *exchange) allowedExcess(cost, reserved int64) int64 {
 	return min(over, max(0, prompt))
 }
 
-// checkBudget checks I3 after a settle.
-func (k *key) checkBudget(t *period, id string) {
-	if p := k.project; t.spent > p.maxBudget+t.excess && !p.jumped {
-		k.w.fail("I3", "%s: %s has spent %d; the budget was never above %d, the allowed excess is %d", id, p.id, t.spent, p.maxBudget, t.excess)
-	}
-}
-
 // expire charges the reserved amounts of reservations that have expired.
 func (k *key) expire(o *object, clockMs uint64) {
 	var open []string
@@ -329,10 +332,9 @@ func (k *key) expire(o *object, clockMs uint64) {
 		v.expired = true
 		delete(k.open, id)
 		k.remember(id)
-		v.period.reserved -= v.amount
-		v.period.spent += v.amount
+		v.places.book(k, v.released(), pico(v.amount))
 		k.project.booked += v.amount
-		k.project.changed()
+		k.changed()
 		k.w.stats.Expired++
 	}
 }

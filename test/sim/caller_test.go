@@ -32,12 +32,14 @@ type request struct {
 // history is the part of an exchange's past that the rules use.
 type history struct {
 	arrivedAt uint64
-	freeFrom  int // index of the first free balance of the project that is relevant
+	freeFrom  []int   // for each node, the index of the first free balance that is relevant
+	nodes     []*node // at the end of the run
 	fetches   []*fetch
 	least     int64 // smallest reservation requested; -1: none requested
 	failed    bool  // a dependency of the gateway had an injected fault
 	faulty    bool  // one of its calls had an injected fault
 	limited   bool  // rejected by a rate or concurrency limit
+	usedUp    bool  // rejected because the requests or tokens of a period are used up
 	status    uint64
 	code      string
 	hit       bool
@@ -49,7 +51,9 @@ type history struct {
 	leaving   bool // in this step, it leaves its settlement in its key's entry
 	resv      *reservation
 	claim     claim
-	indebted  bool // while it asked for budget, its key had overspent its slice
+	calls     int   // calls of objects to reserve its budget, or for the present extension of its stream
+	extension int64 // the total of that extension
+	indebted  bool  // while it asked for budget, its key had overspent its slice
 	waits     uint64
 	fetchedAt uint64 // time of the first fetch; 0: none
 	extends   uint64 // time of its stream's first request for more budget; 0: none
@@ -73,7 +77,7 @@ func (w *world) begin(it *item, k *key, i *isolate, seed uint64) *exchange {
 	w.exchanges = append(w.exchanges, x)
 	w.byID[x.id] = x
 	w.stats.Exchanges++
-	x.history = history{arrivedAt: w.now, freeFrom: len(x.project.free) - 1, least: -1}
+	x.history = history{arrivedAt: w.now, freeFrom: w.balances(), least: -1}
 	x.history.idem.before = w.dispatched[x.idemID()]
 	x.request = x.compose()
 	w.logf("%s: %s of %s in isolate %d: %s %s", x.id, it.Path, k.id, i.number, x.request.model, it.Cache)
@@ -328,12 +332,13 @@ func (w *world) audit(data []byte, where string) {
 
 // recordCall records the calls to objects that later checks use.
 func (x *exchange) recordCall(a *abi.Action) {
+	x.countCall(a)
 	if a.Class != abi.ClassKeyMeter {
 		return
 	}
 	switch op(a.Data) {
 	case opAdmit:
-		if c := readAdmit(a.Data); c.mode == keymeter.ModeReserve { // a later admit uses the newest record, in which other models may be allowed
+		if c := readAdmit(a.Data); c.mode == keymeter.ModeReserve && !c.release { // a later admit uses the newest record, in which other models may be allowed
 			x.history.least = c.least
 			x.startClaim()
 		}

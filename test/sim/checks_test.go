@@ -36,6 +36,9 @@ func (x *exchange) checkStatus() {
 	case 415:
 		x.justified(x.item.Bad == "type", "the content type is JSON")
 	case 429:
+		if s.usedUp = !s.limited && x.counted(); s.usedUp {
+			return // checked at the end
+		}
 		x.justified(s.limited || x.item.Bad == "key" || x.someState(func(st *keyState) bool { return st.status == doc.Removed }), "no window was full")
 	case 503:
 		if x.outlived() {
@@ -44,10 +47,13 @@ func (x *exchange) checkStatus() {
 		if slices.ContainsFunc(s.followed, func(o *exchange) bool { return o.dead || o.history.failed }) {
 			return
 		}
+		if x.guarded() {
+			return
+		}
 		if !s.failed && !x.noneReady() && !x.contended() {
 			x.w.fail("I11 503 alone", "%s got 503 %s without an injected fault or a competing reservation", x.id, s.code)
 		}
-		x.justified(s.failed || x.noneReady(), "no fault was injected into a dependency")
+		x.justified(s.failed || x.noneReady() || x.inTree() && x.contended(), "no fault was injected into a dependency")
 	case 502, 504:
 		x.justified(x.isolate.jumped || x.waitedInVain() || x.isolate.rate != 0 || slices.ContainsFunc(x.calls(), func(f *fetch) bool {
 			return f.status != 200 || f.behavior.Fault != "" || f.behavior.Lie != "" || x.item.JSON && !f.behavior.JSON
@@ -57,11 +63,11 @@ func (x *exchange) checkStatus() {
 	}
 }
 
-// outlived reports whether the period of a stream's reservation has ended. From then on, the reservation can grow
+// outlived reports whether the period of a stream's reservation has ended, or its project has moved. From then on, the reservation can grow
 // only by the part of that period's budget that the key still holds.
 func (x *exchange) outlived() bool {
 	v := x.history.resv
-	return v != nil && x.streaming() != nil && v.period != x.project.period(uint64(int64(x.w.now)+x.w.objectOffset))
+	return v != nil && x.streaming() != nil && !slices.Equal(v.places, x.key.places(uint64(int64(x.w.now)+x.w.objectOffset)))
 }
 
 // waitedInVain reports whether the exchange has waited for a provider's content for three quarters of the time that
@@ -360,8 +366,13 @@ func (x *exchange) checkCut(f *fetch) {
 		}
 	}
 	free := int64(1) << 62
-	for _, l := range x.project.free[max(0, x.history.freeFrom):] {
-		free = min(free, l.unlent)
+	for _, n := range x.nodes() {
+		if n.unit != doc.Dollars {
+			continue
+		}
+		for _, l := range n.free[x.freeFrom(n):] {
+			free = min(free, l.unlent)
+		}
 	}
 	if free > need {
 		x.w.fail("I11 cut", "%s is cut for lack of budget: it needed %d more, and the free balance was always at least %d", x.id, need, free)
@@ -376,10 +387,10 @@ func (x *exchange) checkSettled() {
 	}
 }
 
-// contended reports whether another request of the project claimed budget at the same time.
+// contended reports whether another request claimed the same budget at the same time.
 func (x *exchange) contended() bool {
 	c := x.history.claim
 	return slices.ContainsFunc(x.w.exchanges, func(o *exchange) bool {
-		return o != x && o.project == x.project && o.history.claim.from != 0 && o.history.claim.from <= c.until && (o.history.claim.until == 0 || o.history.claim.until >= c.from)
+		return o != x && o.sharesBudget(x) && o.history.claim.from != 0 && o.history.claim.from <= c.until && (o.history.claim.until == 0 || o.history.claim.until >= c.from)
 	})
 }

@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/directory"
 	"github.com/postern-ai/postern/core/doc"
 	core "github.com/postern-ai/postern/core/exchange"
@@ -43,6 +44,7 @@ const (
 	opSettle = 7
 	opExtend = 8
 	opReport = 9
+	opFlush  = 4
 )
 
 // op returns a command's op code.
@@ -60,13 +62,14 @@ type admitCommand struct {
 	amount    int64
 	least     int64 // the smallest reservation that is enough for the request
 	expiresMs uint64
+	release   bool // it ends an incomplete reservation
 
 	violations []ledger.Violation
 }
 
 func readAdmit(command []byte) admitCommand {
 	c := keymeter.Open(command).(*keymeter.Admit)
-	a := admitCommand{c.RequestID, c.Version, c.Mode, c.Model, c.AmountPico, c.LeastPico, c.LifetimeMs, c.Violations}
+	a := admitCommand{c.RequestID, c.Version, c.Mode, c.Model, c.AmountPico, c.LeastPico, c.LifetimeMs, c.Tree.Release, c.Violations}
 	if a.least == 0 {
 		a.least = a.amount
 	}
@@ -155,13 +158,57 @@ func readPut(command []byte) (doc.Status, doc.Record) {
 // Op codes of Ledger commands.
 const (
 	opBudget = 1
+	opBatch  = 6
 	opGrant  = 12
+	opReturn = 40
 )
 
 func readBudget(command []byte) (version uint64, pico int64) {
 	r := abi.Reader{Buf: command}
 	r.Uint()
 	return r.Uint(), r.Int()
+}
+
+// funds are a Ledger's row of the budget.
+type funds struct {
+	period           calendar.Period
+	committed, spent int64
+}
+
+func readFunds(row []byte) (f funds) {
+	r := abi.Reader{Buf: row}
+	r.Uint()
+	r.Uint()
+	r.Int()
+	f.period = calendar.Period(r.Uint())
+	f.committed, f.spent = r.Int(), r.Int()
+	return f
+}
+
+// readShare returns a Ledger's row of a meter: the granted and the spent amount of a period.
+func readShare(row []byte) (period calendar.Period, granted, spent int64) {
+	r := abi.Reader{Buf: row}
+	r.Uint()
+	period = calendar.Period(r.Uint())
+	r.Bool()
+	granted, spent = r.Int(), r.Int()
+	return period, granted, spent
+}
+
+// reserves reports whether a command of an exchange obtains budget. total is that of an extension.
+func reserves(a *abi.Action) (yes bool, total int64) {
+	switch c := op(a.Data); {
+	case a.Class == abi.ClassLedger:
+		return c == opGrant || c == opBatch || c == opReturn, 0
+	case a.Class != abi.ClassKeyMeter:
+	case c == opAdmit:
+		return readAdmit(a.Data).mode == keymeter.ModeReserve, 0
+	case c == opExtend:
+		return true, keymeter.Open(a.Data).(*keymeter.Extend).TotalPico
+	case c == opFlush:
+		return true, 0
+	}
+	return false, 0
 }
 
 // noGrant is the reply of a Ledger whose budget is used up if it can recall no slice.

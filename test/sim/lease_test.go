@@ -17,7 +17,7 @@ type lent struct {
 	startMs, endMs uint64   // on the meter's clock
 	day            uint64
 	forwards       int // number of forward jumps of the objects' clocks before the lease began
-	period         *period
+	places         places
 
 	// at the meter
 	requests, reported uint64
@@ -64,7 +64,7 @@ func (k *key) grant(clockMs uint64, reply *keymeter.Lease) {
 		if reply.DurationMs == 0 {
 			return
 		}
-		l = &lent{id: reply.ID, key: k, version: k.state().record.Version, startMs: clockMs, day: k.day, forwards: k.forwards, period: k.project.period(max(clockMs, k.day*dayMs))}
+		l = &lent{id: reply.ID, key: k, version: k.state().record.Version, startMs: clockMs, day: k.day, forwards: k.forwards, places: k.places(clockMs)}
 		k.leases[reply.ID] = l
 		k.lends = append(k.lends, l)
 		w.stats.Leases++
@@ -79,10 +79,10 @@ func (k *key) grant(clockMs uint64, reply *keymeter.Lease) {
 	more := reply.AmountPico - l.amount
 	l.requests, l.amount, l.slots = reply.Requests, reply.AmountPico, reply.Slots
 	l.held += more
-	l.period.reserved += more
-	k.project.changed()
-	if p, t := k.project, l.period; more > 0 && t.spent+t.reserved > p.maxBudget+t.excess && !p.jumped {
-		w.fail("I3", "%s lends %d: %s has reserved %d and spent %d; the budget was never above %d, the allowed excess is %d", k.id, more, p.id, t.reserved, t.spent, p.maxBudget, t.excess)
+	l.places.book(k, pico(more), pico(0))
+	k.changed()
+	if more > 0 {
+		l.places.checkReserved(k, k.id+" (a lease)", true)
 	}
 	if reply.DurationMs > 0 {
 		k.checkTerms(clockMs, reply)
@@ -187,7 +187,7 @@ func (l *lent) compare(s *keymeter.LeaseState) {
 func (l *lent) release(amount int64) {
 	amount = max(0, min(amount, l.held))
 	l.held -= amount
-	l.period.reserved -= amount
+	l.places.book(l.key, pico(-amount), pico(0))
 }
 
 // book charges the most that a lost lease may have used.
@@ -198,7 +198,7 @@ func (k *key) book(l *lent) {
 	if l.unused() == 0 {
 		l.release(l.held) // all of its requests are known
 		l.closed = true
-		k.project.changed()
+		k.changed()
 		return
 	}
 	if !l.lost && !l.faulty() {
@@ -206,11 +206,10 @@ func (k *key) book(l *lent) {
 	}
 	w.stats.Booked++
 	l.booked, l.ended = true, true
-	l.period.reserved -= l.held
-	l.period.spent += l.held
+	l.places.book(k, pico(-l.held), pico(l.held))
 	k.project.booked += l.held
-	k.project.changed()
-	k.checkBudget(l.period, "a lost lease")
+	k.changed()
+	l.places.checkSpent("a lost lease")
 }
 
 // faulty reports whether the isolate may have been unable to report or close the lease because of a fault.
@@ -241,7 +240,7 @@ func (k *key) report(clockMs uint64, r *keymeter.Report, reply *keymeter.ReportR
 		if l.booked {
 			w.logf("%s: lease %x is reported late", k.id, l.id)
 			w.stats.ReportedLate++
-			l.period.spent -= l.held
+			l.places.book(k, pico(0), pico(-l.held))
 			k.project.booked -= l.held
 			l.held, l.booked, l.late = 0, false, true
 		}
@@ -261,7 +260,7 @@ func (k *key) report(clockMs uint64, r *keymeter.Report, reply *keymeter.ReportR
 		}
 		l.release(l.held)
 	}
-	k.project.changed()
+	k.changed()
 }
 
 // register records a request that a report names. The meter now has the request's reservation or settlement.
@@ -286,7 +285,7 @@ func (k *key) register(clockMs uint64, l *lent, r *keymeter.Report, q *keymeter.
 	if len(q.Settle) == 0 && q.AmountPico != v.amount {
 		w.fail("I2 lease", "%s is reported with a reservation of %d, it has %d", x.id, q.AmountPico, v.amount)
 	}
-	v.period.reserved += v.amount
+	v.places.book(k, pico(v.amount), pico(0))
 	k.addReservation(v)
 	if len(q.Settle) > 0 {
 		s := readSettle(q.Settle)
@@ -324,10 +323,10 @@ func (w *world) checkReturned() {
 			}
 		}
 	}
-	for _, p := range w.projects {
-		for _, t := range p.periods {
+	for _, n := range w.nodes {
+		for _, t := range n.periods {
 			if t.reserved != 0 {
-				w.fail("I13", "%s: %d stay reserved", p.id, t.reserved)
+				w.fail("I13", "%s: %d stay reserved", n.id, t.reserved)
 			}
 		}
 	}

@@ -51,7 +51,7 @@ func (x *exchange) lend(v *lease.View, q *keymeter.Leased) *reservation {
 	l.isolate = x.isolate
 	l.taken++
 	l.used += q.AmountPico
-	r := &reservation{x: x, lease: l, amount: q.AmountPico, first: q.AmountPico, model: q.Model, period: l.period}
+	r := &reservation{x: x, lease: l, amount: q.AmountPico, first: q.AmountPico, model: q.Model, places: l.places}
 	x.history.resv = r
 	x.history.claim.end(w.now)
 	k.leased[x.id] = r
@@ -59,7 +59,7 @@ func (x *exchange) lend(v *lease.View, q *keymeter.Leased) *reservation {
 	if l.trusted() {
 		k.checkLeased(x, l)
 	}
-	k.project.changed()
+	k.changed()
 	return r
 }
 
@@ -140,17 +140,14 @@ func (x *exchange) leftSettle(r *reservation, q *keymeter.Leased) {
 		r.lease.excess += s.cost - r.amount
 	}
 	r.cost, x.history.leaving = s.cost, s.outcome != keymeter.Hit
-	x.project.changed()
+	x.key.changed()
 }
 
 // idle returns the part of the leases' reserved amounts that no request uses and that returns in time.
-func (p *project) idle() (sum int64) {
-	for _, k := range p.w.keys {
-		if k.project != p {
-			continue
-		}
+func (n *node) idle() (sum int64) {
+	for _, k := range n.w.keys {
 		for _, l := range k.lends {
-			if l.lost || !l.lives() {
+			if l.lost || !l.lives() || !l.places.at(n) {
 				continue
 			}
 			idle := l.held

@@ -17,6 +17,7 @@ type operation struct {
 	it         *item
 	random     *rng
 	p          *project
+	g          *group // nil: the change does not concern a group
 	k, fresh   *key
 	attempts   int
 	before     directory.Project
@@ -24,6 +25,9 @@ type operation struct {
 	writes     []directory.Write
 	deliveries []abi.Delivery
 	republish  bool
+	recalls    bool              // the meters return what they hold of a budget
+	again      func()            // repeats the change after a conflict
+	updated    func()            // continues after the keys of a project are up to date
 	version    uint64            // of the key's record
 	versions   map[string]uint64 // delivered to meters; the keys of the map are key hashes
 	waitUntil  uint64            // when the last lease that contradicts the change has ended
@@ -34,11 +38,22 @@ type operation struct {
 func (w *world) operate(it *item) {
 	w.stats.Operations++
 	op := &operation{w: w, it: it, random: fork(it.Seed, 1), p: w.projects[it.Project%len(w.projects)]}
+	op.updated, op.again = op.acknowledge, op.read
 	if op.ofKey() {
 		op.k = w.keys[it.Key%len(w.keys)]
 		op.p = op.k.project
 	}
+	if it.Do == "groupbudget" || it.Do == "move" {
+		if len(w.groups) == 0 {
+			return
+		}
+		op.g = w.groups[it.Group%len(w.groups)]
+	}
 	w.logf("an operator: %s %s", it.Do, op.name())
+	if it.Do == "groupbudget" {
+		op.readGroup()
+		return
+	}
 	op.read()
 }
 
@@ -51,6 +66,9 @@ func (op *operation) ofKey() bool {
 }
 
 func (op *operation) name() string {
+	if op.g != nil && op.it.Do == "groupbudget" {
+		return op.g.id
+	}
 	if op.k != nil {
 		return op.k.id
 	}
@@ -149,6 +167,7 @@ func (op *operation) rotate(k *directory.Key) bool {
 	}
 	if op.fresh == nil {
 		op.fresh = op.w.newKey(op.p, op.k.test())
+		op.fresh.addOwn(k.Budget)
 	}
 	made := directory.Key{Key: k.Key, Version: 1}
 	made.ID, made.Hash, made.Status = op.fresh.id, op.fresh.hash, doc.Active
@@ -170,6 +189,9 @@ func (op *operation) changeProject() {
 		p.Plan = op.it.Name
 	case "cache":
 		p.CacheTTLSeconds = uint64(op.it.Amount)
+	case "move":
+		op.move()
+		return
 	case "archive":
 		p.Archived = true
 	case "restore":
@@ -199,7 +221,7 @@ func (op *operation) changeProject() {
 			op.deliveries = append(op.deliveries, directory.OldPolicyTo(&op.before))
 		}
 	}
-	op.republish = op.it.Do != "budget"
+	op.republish, op.recalls = op.it.Do != "budget", op.it.Do == "budget" && p.BudgetPico <= op.before.BudgetPico
 	op.commit()
 }
 
@@ -228,7 +250,7 @@ func (op *operation) commit() {
 		}
 		if conflict != "" {
 			op.writes, op.deliveries = nil, nil
-			op.read()
+			op.again()
 			return
 		}
 		op.carryOut(op.deliveries, abi.ClassLedger, func() { op.carryOut(op.deliveries, abi.ClassKeyMeter, op.updateKeys) })
@@ -290,7 +312,7 @@ func (op *operation) settings(p *directory.Project) []abi.Delivery {
 // updateKeys delivers the project's current settings to all of its keys.
 func (op *operation) updateKeys() {
 	if !op.republish {
-		op.acknowledge()
+		op.recall(&op.p.node, []*project{op.p}, op.acknowledge)
 		return
 	}
 	list := directory.List{Prefix: doc.ProjectKey(op.p.id), Limit: 1}
@@ -313,7 +335,7 @@ func (op *operation) updateKeys() {
 					return
 				}
 				updates := op.settings(&p)
-				op.carryOut(updates, abi.ClassLedger, func() { op.carryOut(all, abi.ClassKeyMeter, op.acknowledge) })
+				op.carryOut(updates, abi.ClassLedger, func() { op.carryOut(all, abi.ClassKeyMeter, op.updated) })
 			})
 		})
 	})

@@ -17,8 +17,9 @@ type plan struct {
 	Faults   faults        `json:"faults,omitzero"`
 	Delay    string        `json:"delay,omitempty"` // latency of calls: short or long; "": no latency
 	Isolates int           `json:"isolates"`
-	Drift    bool          `json:"drift,omitempty"` // clocks drift apart
-	Cut      bool          `json:"cut,omitempty"`   // isolates cut off work 30 seconds after the response
+	Drift    bool          `json:"drift,omitempty"`  // clocks drift apart
+	Cut      bool          `json:"cut,omitempty"`    // isolates cut off work 30 seconds after the response
+	Groups   []groupPlan   `json:"groups,omitempty"` // the deployment first; none: there is no tree
 	Projects []projectPlan `json:"projects"`
 	Keys     []keyPlan     `json:"keys"`
 	Items    []item        `json:"items"`
@@ -54,6 +55,21 @@ type projectPlan struct {
 	Unbounded bool `json:"unbounded,omitempty"`
 	Alerts    bool `json:"alerts,omitempty"`
 	Governed  bool `json:"governed,omitempty"` // the Governor is enabled (see worldGovernor)
+
+	Group    int    `json:"group,omitempty"`    // an index; 0: directly below the deployment
+	Requests uint64 `json:"requests,omitempty"` // per budget period; 0: no limit
+	Tokens   uint64 `json:"tokens,omitempty"`
+}
+
+// groupPlan is a group, or the deployment itself.
+type groupPlan struct {
+	Parent    int   `json:"parent,omitempty"` // an index
+	Budget    int64 `json:"budget,omitempty"` // picodollars
+	Unlimited bool  `json:"unlimited,omitempty"`
+	Cycle     uint8 `json:"cycle,omitempty"` // a calendar.Cycle
+
+	Requests uint64 `json:"requests,omitempty"` // per budget period; 0: no limit
+	Tokens   uint64 `json:"tokens,omitempty"`
 }
 
 type keyPlan struct {
@@ -61,6 +77,10 @@ type keyPlan struct {
 	Test      bool     `json:"test,omitempty"` // a development key
 	Models    []string `json:"models,omitempty"`
 	PerSecond uint64   `json:"perSecond,omitempty"`
+	Budget    int64    `json:"budget,omitempty"`   // its own, in picodollars; 0: none
+	Requests  uint64   `json:"requests,omitempty"` // its own limits per budget period; 0: none
+	Tokens    uint64   `json:"tokens,omitempty"`
+	Cycle     uint8    `json:"cycle,omitempty"` // a calendar.Cycle, of the budget and these limits
 }
 
 // item is something that happens at a time after the start.
@@ -71,6 +91,7 @@ type item struct {
 	Key     int    `json:"key,omitempty"`
 	Isolate int    `json:"isolate,omitempty"`
 	Project int    `json:"project,omitempty"`
+	Group   int    `json:"group,omitempty"`
 
 	// ask
 	Path      string     `json:"path,omitempty"` // complete, chat, openai, responses, anthropic, embed, count, models, usage, health
@@ -94,7 +115,7 @@ type item struct {
 
 	// others
 	Ms     int64    `json:"ms,omitempty"`     // jump: offset; kv: duration of the outage
-	Amount int64    `json:"amount,omitempty"` // budget
+	Amount int64    `json:"amount,omitempty"` // budget, groupbudget: picodollars; negative: none
 	Name   string   `json:"name,omitempty"`   // plan
 	Names  []string `json:"names,omitempty"`  // policy
 }
@@ -120,7 +141,7 @@ type behavior struct {
 	Cut    uint64 `json:"cut,omitempty"`  // chunk size in bytes; chunks need not end where events end
 }
 
-// text returns the plan as text: a line for the world, then a line for each project, key and item.
+// text returns the plan as text: a line for the world, then a line for each group, project, key and item.
 func (p *plan) text() string {
 	var b strings.Builder
 	line := func(word string, v any) {
@@ -131,8 +152,11 @@ func (p *plan) text() string {
 		fmt.Fprintf(&b, "%s %s\n", word, data)
 	}
 	head := *p
-	head.Projects, head.Keys, head.Items = nil, nil, nil
+	head.Groups, head.Projects, head.Keys, head.Items = nil, nil, nil, nil
 	line("world", head)
+	for _, v := range p.Groups {
+		line("group", v)
+	}
 	for _, v := range p.Projects {
 		line("project", v)
 	}
@@ -157,6 +181,8 @@ func parsePlan(text string) (*plan, error) {
 		switch word {
 		case "world":
 			err = strictly(rest, p)
+		case "group":
+			err = add(&p.Groups, rest)
 		case "project":
 			err = add(&p.Projects, rest)
 		case "key":

@@ -15,44 +15,11 @@ import (
 
 // project is the world's record of a project: its latest settings and its accounts.
 type project struct {
-	w             *world
-	number        int
-	id            string
-	budgetVersion uint64 // version of the Ledger's budget
-	budget        int64  // budget in the Ledger, in picodollars
-	maxBudget     int64  // the largest budget so far
-	cycle         calendar.Cycle
-	periods       map[uint64]*period // by first day
-	booked        int64              // sum over all periods
-	free          []level            // history of budget - spent - reserved
-	policies      []doc.Policy
-	jumped        bool
-	alerted       bool // the webhook for 100% of the budget was sent
-}
-
-type period struct {
-	spent    int64 // settled or expired at the meters
-	reserved int64
-	excess   int64 // allowed cost beyond the reservations
-}
-
-// period returns the budget period that contains a time of the objects' clocks.
-func (p *project) period(clockMs uint64) *period {
-	first, _ := p.cycle.Bounds(clockMs / dayMs)
-	if p.periods[first] == nil {
-		p.periods[first] = &period{}
-	}
-	return p.periods[first]
-}
-
-// changed records the current free balance.
-func (p *project) changed() {
-	t := p.period(uint64(int64(p.w.now) + p.w.objectOffset))
-	free := p.budget - t.spent - t.reserved
-	if p.w.prompt() {
-		free += p.idle()
-	}
-	p.free = append(p.free, level{p.w.now, free, p.budget - t.spent - t.reserved})
+	node
+	number   int
+	booked   int64 // sum over all periods
+	policies []doc.Policy
+	alerted  bool // the webhook for 100% of the budget was sent
 }
 
 // level is the free balance from a time on. free includes amounts that leases have reserved but do not need, if these
@@ -71,6 +38,7 @@ type key struct {
 	value     string
 	hash      string
 	project   *project
+	own       []*node    // its own budgets
 	states    []keyState // its meter's, oldest first
 	admitted  []admission
 	open      map[string]*reservation
@@ -123,7 +91,7 @@ type reservation struct {
 	expired   bool
 	settled   bool
 	outcome   settleCommand
-	period    *period
+	places    places
 
 	lease    *lent // the lease that admitted the request; nil: the meter admitted it
 	reported bool  // the meter knows about a request of a lease
@@ -196,12 +164,14 @@ func (w *world) newKey(p *project, test bool) *key {
 // setUp creates the plan's projects and keys before the start.
 func (w *world) setUp() {
 	operated := slices.ContainsFunc(w.plan.Items, func(it item) bool { return isOperator(it.Do) })
-	var writes []directory.Write
+	writes := w.setUpGroups()
 	var docs []directory.Project
 	for i, pp := range w.plan.Projects {
-		p := &project{w: w, number: i, id: fmt.Sprint("prj_", i), cycle: calendar.Cycle(pp.Cycle), periods: map[uint64]*period{}}
+		p := &project{node: node{w: w, id: fmt.Sprint("prj_", i), cycle: calendar.Cycle(pp.Cycle), periods: map[uint64]*period{}}, number: i}
 		w.projects = append(w.projects, p)
-		d := directory.Project{Version: 1, Project: doc.Project{ID: p.id, Name: p.id, Plan: pp.Plan, BudgetPico: pp.Budget, CacheTTLSeconds: pp.CacheTTL, Cache: w.plan.scope(), Cycle: p.cycle, Unbounded: pp.Unbounded}}
+		w.addNode(&p.node)
+		w.addLimits(p.id, p.cycle, pp.limits())
+		d := directory.Project{Version: 1, Project: doc.Project{ID: p.id, Name: p.id, Plan: pp.Plan, BudgetPico: pp.Budget, CacheTTLSeconds: pp.CacheTTL, Cache: w.plan.scope(), Cycle: p.cycle, Unbounded: pp.Unbounded, Limits: pp.limits()}}
 		if pp.Alerts {
 			d.Alerts = doc.Alerts{URL: "https://hooks.example/" + p.id, Secret: []byte("hook-secret")}
 		}
@@ -210,8 +180,10 @@ func (w *world) setUp() {
 			p.policies = append(p.policies, d.Policy)
 			w.deliverNow(directory.PolicyTo(&d))
 		}
+		w.join(&d, pp.Group)
 		docs = append(docs, d)
 		w.deliverNow(directory.SettingsTo(&d, w.now))
+		w.deliverAll(directory.LimitsTo(&d, w.now))
 		writes = append(writes, directory.Write{Key: doc.ProjectKey(p.id), Value: d.Encode()})
 	}
 	for _, kp := range w.plan.Keys {
@@ -220,15 +192,16 @@ func (w *world) setUp() {
 		kind, env, _ := keys.Parse(k.value)
 		d := directory.Key{Version: 1, Key: doc.Key{
 			ID: k.id, ProjectID: p.id, Name: k.id, Kind: kind, Environment: env, Hash: k.hash, Status: doc.Active, Models: kp.Models,
-			Limits: doc.Limits{PerSecond: kp.PerSecond},
+			Limits: doc.Limits{PerSecond: kp.PerSecond}, Budget: kp.budget(),
 		}}
+		k.addOwn(d.Budget)
 		w.deliverNow(directory.StatusTo(&d, &docs[kp.Project]))
 		w.deliverNow(directory.RecordTo(&d, &docs[kp.Project]))
 		writes = append(writes, directory.Write{Key: doc.KeyKey(p.id, k.id), Value: d.Encode()})
 	}
 	w.queue.push((w.now/dayMs+1)*dayMs, func() { // a new budget period may begin
-		for _, p := range w.projects {
-			p.changed()
+		for _, n := range w.nodes {
+			n.changed()
 		}
 	})
 	for operated && len(writes) > 0 {

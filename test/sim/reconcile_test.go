@@ -27,6 +27,8 @@ func (w *world) reconcile() {
 			w.fail("I13", "%s does not end: %d actions are outstanding", x.id, len(x.open))
 		}
 	}
+	w.compareSpending()
+	w.compareOwn()
 	for _, o := range w.ordered {
 		if rows, _ := o.Read(abi.Range{Start: abi.OutboxPrefix, End: abi.OutboxEnd, Limit: 1}); len(rows) > 0 {
 			w.fail("I13", "%s %s still has %s in its outbox", className(o.class), o.name, rows[0].Key)
@@ -39,10 +41,13 @@ func (w *world) reconcile() {
 			w.fail("I13", "%s still has %d reservations", o.name, open)
 		}
 	}
-	w.drain()
+	w.recallAll()
+	w.settleDown()
 	w.checkReturned()
+	w.checkUncommitted()
+	w.drain()
 	for _, x := range w.exchanges {
-		if x.history.status == 402 {
+		if x.history.status == 402 || x.history.usedUp {
 			x.check402()
 		}
 	}

@@ -34,7 +34,13 @@ func init() {
 }
 
 // TestWorld runs one world per seed.
-func TestWorld(t *testing.T) {
+func TestWorld(t *testing.T) { runWorlds(t, *seeds, generate) }
+
+// TestTrees runs worlds with a tree of budgets, half as many.
+func TestTrees(t *testing.T) { runWorlds(t, *seeds/2, generateTree) }
+
+// runWorlds runs the worlds of n seeds.
+func runWorlds(t *testing.T, n uint64, generate func(seed uint64) *plan) {
 	if *traceOf > 0 {
 		p := generate(*traceOf)
 		f := run(p, noDefect(), &stats{}, nil)
@@ -57,7 +63,7 @@ func TestWorld(t *testing.T) {
 			counts := &stats{}
 			for failed.Load() == 0 || *perRule > 0 {
 				seed := next.Add(1)
-				if seed >= *first+*seeds {
+				if seed >= *first+n {
 					break
 				}
 				if f := run(generate(seed), noDefect(), counts, nil); f != nil {

@@ -10,6 +10,7 @@ type stats struct {
 	Worlds, Calm, Exchanges, Steps, Commands, Fetches, Faults, Operations, Left, Expired, Followed, Withheld int
 	Leases, Leased, Booked, ReportedLate                                                                     int
 	Unknown, Reruns                                                                                          int
+	Guarded                                                                                                  int // requests refused because they made too many calls for their budgets
 	statuses                                                                                                 map[uint64]int
 }
 
@@ -39,6 +40,7 @@ func (s *stats) plus(o *stats) {
 	s.Withheld += o.Withheld
 	s.Unknown += o.Unknown
 	s.Reruns += o.Reruns
+	s.Guarded += o.Guarded
 	for status, n := range o.statuses {
 		s.countStatus(status)
 		s.statuses[status] += n - 1
@@ -52,8 +54,8 @@ func (s *stats) String() string {
 	}
 	slices.Sort(statuses)
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d worlds (%d without fault classes), %d exchanges, %d steps, %d object commands, %d fetches, %d exchanges in another's flight, %d chunks withheld, %d faults, %d operator changes, %d expired reservations\n%d leases admitted %d requests; %d were booked as unreported, %d of them reported late\n%d requests got an unknown outcome, %d ran again\nresponses:",
-		s.Worlds, s.Calm, s.Exchanges, s.Steps, s.Commands, s.Fetches, s.Followed, s.Withheld, s.Faults, s.Operations, s.Expired, s.Leases, s.Leased, s.Booked, s.ReportedLate, s.Unknown, s.Reruns)
+	fmt.Fprintf(&b, "%d worlds (%d without fault classes), %d exchanges, %d steps, %d object commands, %d fetches, %d exchanges in another's flight, %d chunks withheld, %d faults, %d operator changes, %d expired reservations\n%d leases admitted %d requests; %d were booked as unreported, %d of them reported late\n%d requests got an unknown outcome, %d ran again\n%d requests made too many calls for their budgets\nresponses:",
+		s.Worlds, s.Calm, s.Exchanges, s.Steps, s.Commands, s.Fetches, s.Followed, s.Withheld, s.Faults, s.Operations, s.Expired, s.Leases, s.Leased, s.Booked, s.ReportedLate, s.Unknown, s.Reruns, s.Guarded)
 	for _, status := range statuses {
 		name := fmt.Sprint(status)
 		if status == 0 {

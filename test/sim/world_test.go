@@ -26,6 +26,8 @@ type world struct {
 	kv           kv
 	colo         colo
 	projects     []*project
+	groups       []*group // the deployment's first; none: the world has no tree
+	nodes        []*node  // of all groups and projects
 	keys         []*key
 	byHash       map[string]*key
 	exchanges    []*exchange
@@ -139,13 +141,19 @@ func run(p *plan, b defect, s *stats, trace *strings.Builder) (wrong *failure) {
 	for i := range p.Items {
 		w.schedule(i)
 	}
-	w.drain()
+	w.settleDown()
 	w.reconcile()
 	return nil
 }
 
-func (w *world) drain() {
-	for n := 0; len(w.queue.heap) > 0; n++ {
+// settleDown runs all events except those hours later, which only remove old rows.
+func (w *world) settleDown() { w.drainWhile(func(at uint64) bool { return at < w.now+6*hourMs }) }
+
+func (w *world) drain() { w.drainWhile(func(uint64) bool { return true }) }
+
+// drainWhile runs the events until one has a time that goes rejects.
+func (w *world) drainWhile(goes func(at uint64) bool) {
+	for n := 0; len(w.queue.heap) > 0 && goes(w.queue.heap[0].at); n++ {
 		if n == maxEvents {
 			w.fail("I13", "the world does not terminate")
 		}
@@ -226,8 +234,8 @@ func (w *world) jump(it *item) {
 			}
 		}
 	}
-	for _, p := range w.projects {
-		p.jumped = true
+	for _, n := range w.nodes {
+		n.jumped = true
 	}
 	w.objectOffset += it.Ms
 }
