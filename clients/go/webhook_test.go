@@ -189,6 +189,9 @@ func TestWebhookData(t *testing.T) {
 		`{"type":"budget.threshold","data":{"projectId":"proj_1","thresholdPercent":100,"budget":{"limit":1,"used":1.5}}}`: BudgetThreshold{
 			ProjectID: "proj_1", ThresholdPercent: 100, Budget: WebhookBudget{Limit: 1, Used: 1.5},
 		},
+		`{"type":"budget.threshold","data":{"projectId":null,"node":{"level":"group","id":"grp_1","name":"R"},"thresholdPercent":80,"budget":{"end":null}}}`: BudgetThreshold{
+			Node: &BudgetNode{Level: "group", ID: "grp_1", Name: "R"}, ThresholdPercent: 80,
+		},
 		`{"type":"violation.created","data":{"projectId":"proj_1","count":2,"violation":{"id":"vio_1","note":null}}}`: ViolationCreated{
 			ProjectID: "proj_1", Count: 2, Violation: Violation{ID: "vio_1"},
 		},

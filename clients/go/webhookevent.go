@@ -18,14 +18,22 @@ type WebhookEvent struct {
 // UnknownWebhookData.
 type WebhookData interface{ webhookData() }
 
-// BudgetThreshold says that the spending has reached a percentage of the project's budget.
+// BudgetThreshold says that the spending has reached a percentage of the budget of a project or a group.
 type BudgetThreshold struct {
-	ProjectID        string        `json:"projectId"`
+	ProjectID        string        `json:"projectId"`        // empty for a group and the deployment
+	Node             *BudgetNode   `json:"node"`             // the group or the deployment; nil for a project
 	ThresholdPercent int           `json:"thresholdPercent"` // 80 or 100
 	Budget           WebhookBudget `json:"budget"`
 }
 
-// WebhookBudget is the project's budget in the current period, in US dollars.
+// BudgetNode is a group or the deployment.
+type BudgetNode struct {
+	Level string `json:"level"` // group or deployment
+	ID    string `json:"id"`
+	Name  string `json:"name"`
+}
+
+// WebhookBudget is the budget in the current period, in US dollars. A budget that never resets has no times.
 type WebhookBudget struct {
 	Limit float64   `json:"limit"`
 	Used  float64   `json:"used"`

@@ -267,12 +267,9 @@ func (c *Put) fields(f *abi.Fields) {
 	PeriodFields(f, &c.Period)
 	alertsFields(f, &c.Alerts)
 	f.Bytes(&c.Policy)
-	// Written only if needed, because older objects do not know it.
-	if f.Reading() && f.More() || len(c.Paths) > 0 || c.Name != "" {
+	if f.Reading() && f.More() || len(c.Paths) > 0 || c.Name != "" { // older objects do not know it
 		doc.PathsField(f, &c.Paths)
-		if nameField(f, &c.Name); len(c.Paths) == 0 && c.Name == "" {
-			f.Fail()
-		}
+		nameField(f, &c.Name)
 	}
 }
 

@@ -75,6 +75,17 @@ def test_events_have_classes() -> None:
     assert isinstance(other, postern.OtherEvent) and other.data == {"x": 1}
 
 
+def test_the_budget_of_a_group() -> None:
+    node = {"level": "group", "id": "grp_1", "name": "Research"}
+    budget = {"limit": 5, "used": 4.5, "start": None, "end": None}
+    data = {"projectId": None, "node": node, "thresholdPercent": 80, "budget": budget}
+    body = json.dumps({"type": "budget.threshold", "id": "evt_1", "timestamp": "2026-11-27T17:57:44.085Z", "data": data})
+    event = verify_webhook(*delivery(body.encode()), secret=SECRET)
+    assert isinstance(event, postern.BudgetThresholdEvent)
+    assert event.data.project_id is None and event.data.budget.end is None
+    assert event.data.node == postern.BudgetNode(level="group", id="grp_1", name="Research")
+
+
 @pytest.mark.parametrize("body", [b'{"type":5}', b'{"type":"budget.threshold","data":{"thresholdPercent":"80"}}', b"\xff", b""])
 def test_a_signed_body_that_is_no_event(body: bytes) -> None:
     with pytest.raises(WebhookVerificationError) as caught:

@@ -73,7 +73,7 @@ SECTIONS: list[tuple[str, dict[str, list[str]], list[str]]] = [
         {
             "_webhooks": ["verify_webhook"],
             "_events": [
-                *("WebhookEvent", "BudgetThresholdEvent", "BudgetThreshold", "BudgetPeriod", "ViolationCreatedEvent"),
+                *("WebhookEvent", "BudgetThresholdEvent", "BudgetThreshold", "BudgetNode", "BudgetPeriod", "ViolationCreatedEvent"),
                 *("ViolationCreated", "CheckpointEvent", "Checkpoint", "OtherEvent"),
             ],
         },

@@ -14,14 +14,17 @@ export interface WebhookEventFields {
   timestamp: string
 }
 
-/** A project has used 80% or 100% of its budget. Sent once per threshold in each budget period. */
+/** A project or a group has used 80% or 100% of its budget. Sent once per threshold in each budget period. */
 export interface BudgetThresholdEvent extends WebhookEventFields {
   type: 'budget.threshold'
   data: {
-    projectId: string
+    /** Null for a group and the deployment. */
+    projectId: string | null
+    /** The group or the deployment. Not set for a project. */
+    node?: { level: 'group' | 'deployment'; id: string; name: string }
     thresholdPercent: 80 | 100
-    /** `limit` and `used` are in dollars. Times are ISO 8601, and the end is exclusive. */
-    budget: { limit: number; used: number; start: string; end: string }
+    /** `limit` and `used` are in dollars. Times are ISO 8601, and the end is exclusive. A budget that never resets has none. */
+    budget: { limit: number; used: number; start: string | null; end: string | null }
   }
 }
 

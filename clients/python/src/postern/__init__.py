@@ -35,6 +35,7 @@ from ._errors import (
     WebhookVerificationError,
 )
 from ._events import (
+    BudgetNode,
     BudgetPeriod,
     BudgetThreshold,
     BudgetThresholdEvent,
@@ -80,6 +81,7 @@ __all__ = [
     "BadRequestError",
     "BlockedByPolicyError",
     "BudgetExceededError",
+    "BudgetNode",
     "BudgetPeriod",
     "BudgetThreshold",
     "BudgetThresholdEvent",

@@ -14,23 +14,37 @@ def _raw() -> Raw:
 
 @dataclass(frozen=True)
 class BudgetPeriod:
-    """The budget of a project and how much of it was used, in dollars."""
+    """The budget of a project or a group and how much of it was used, in dollars."""
 
     limit: float
     used: float
-    start: str
-    end: str
-    """The end, exclusive."""
+    start: str | None
+    """None for a budget that never resets."""
+    end: str | None
+    """The end, exclusive. None for a budget that never resets."""
+
+
+@dataclass(frozen=True)
+class BudgetNode:
+    """A group, or the deployment."""
+
+    level: str
+    """`group` or `deployment`."""
+    id: str
+    name: str
 
 
 @dataclass(frozen=True)
 class BudgetThreshold:
-    """A project has used a large part of its budget."""
+    """A project or a group has used a large part of its budget."""
 
-    project_id: str
+    project_id: str | None
+    """None for a group and the deployment."""
     threshold_percent: int
     """80 or 100."""
     budget: BudgetPeriod
+    node: BudgetNode | None = None
+    """The group or the deployment. None for a project."""
     raw: Raw = field(default_factory=_raw, repr=False, compare=False)
 
 
