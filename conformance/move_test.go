@@ -183,7 +183,7 @@ var movedDeployment = moved{"before.txt", "after.txt", movedPaths, []string{"mai
 // movedGroups has budgets above its projects.
 var movedGroups = moved{
 	"groups-before.txt", "groups-after.txt",
-	append(movedPaths, "/api/admin/groups", "/api/admin/groups/root", "/api/admin/groups/$research", "/api/admin/groups/$vision", "/api/admin/groups/$prepaid", "/api/admin/groups/$research/usage?by=project"),
+	append(movedPaths, "/api/admin/groups", "/api/admin/groups/root", "/api/admin/groups/$research", "/api/admin/groups/$vision", "/api/admin/groups/$prepaid", "/api/admin/groups/$research/usage?by=project", "/api/admin/groups/root/usage?by=group"),
 	[]string{"lab", "desk", "free", "paid"},
 }
 

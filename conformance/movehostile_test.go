@@ -14,6 +14,7 @@ import (
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/ledger"
 )
 
 const (
@@ -61,6 +62,7 @@ func TestImportRefusesRows(t *testing.T) {
 	sealed := doc.Project{ID: "proj_1", Plan: "developer"}
 	sealed.Policy.ProviderKeys = []doc.ProviderKey{{Provider: "openai", KeyID: "1999", Last4: "last", Sealed: make([]byte, 40)}}
 	other := doc.Project{ID: "proj_2", Plan: "developer"}
+	below, top := doc.Project{ID: "proj_1", Plan: "developer", Chain: []doc.Node{{ID: doc.Root}}}, doc.Group{ID: doc.Root}
 	key := doc.Key{ID: "key_1", ProjectID: "proj_1", Hash: "short"}
 	meter := "meter/" + movedID
 	c.refusesRows([]refusedRow{
@@ -80,6 +82,12 @@ func TestImportRefusesRows(t *testing.T) {
 		{"directory", "", "d/k/proj_1/key_1", storedDocument(key.Encode()), "malformed"},
 		{"directory", "", "d/p/proj_1", storedDocument(unknown.Encode()), "platinum"},
 		{"directory", "", "d/p/proj_1", storedDocument(sealed.Encode()), "POSTERN_MASTER_KEYS"},
+		{"directory", "", "d/p/proj_1", storedDocument(below.Encode()), "below root, which the import does not have"},
+		{"directory", "", "d/g/root", storedDocument(top.Encode()), "not a row"},
+		{"ledger/root", "", "al", nil, "project"},
+		{"ledger/root#requests", "", "al", nil, "project"},
+		{"ledger/proj_1", "", "up", c.upward(doc.Root), "not a row"},
+		{meter, "proj_1", "h", c.meterBelow(doc.Root), "not a row"},
 		{"ledger/proj_1", "", "h", []byte("x"), "not a row"},
 		{"ledger/proj_1", "", "b", []byte("x"), "not a row"},
 		{"ledger/proj_1", "", "k/x", []byte("x"), "not a row"},
@@ -129,29 +137,26 @@ func TestImportRefusesGroups(t *testing.T) {
 	upstream := NewUpstream()
 	defer upstream.Close()
 	c := newFixture(t, upstream, deployment(upstream))
-	c.script("group", "== group\nsend POST /api/admin/groups\n  authorization: Bearer $admin\n  {\"name\":\"Ours\"}\nexpect 201\n  id -> ours\n")
 	if status, text := c.post("import", jsonObject{"import": movedID, "projects": []string{"proj_1"}, "groups": []string{"grp_1"}}); status != 200 {
 		t.Fatal(status, text)
 	}
+	c.script("group", "== group\nsend POST /api/admin/groups\n  authorization: Bearer $admin\n  {\"name\":\"Ours\"}\nexpect 201\n  id -> ours\n")
 	meter := "meter/" + movedID
 	outside := doc.Project{ID: "proj_1", Plan: "developer", Group: c.run.names["ours"]}
-	above := doc.Project{ID: "proj_1", Plan: "developer", Group: "grp_1", Chain: []doc.Node{{ID: doc.Root}}}
+	former := doc.Project{ID: "proj_1", Plan: "developer", Group: "grp_1", Paths: []doc.Path{{Number: 1, Nodes: []doc.Ancestor{{ID: c.run.names["ours"]}}}}}
 	group, orphan, top := doc.Group{ID: "grp_1", Parent: c.run.names["ours"]}, doc.Group{ID: "grp_1"}, doc.Group{ID: doc.Root}
 	c.refusesRows([]refusedRow{
 		{"directory", "", "d/p/proj_1", storedDocument(outside.Encode()), "which the import does not have"},
-		{"directory", "", "d/p/proj_1", storedDocument(above.Encode()), "below root, which the import does not have"},
+		{"directory", "", "d/p/proj_1", storedDocument(former.Encode()), "not a row"},
 		{"directory", "", "d/g/grp_1", storedDocument(group.Encode()), "which the import does not have"},
 		{"directory", "", "d/g/grp_1", storedDocument(orphan.Encode()), "malformed"},
 		{"directory", "", "d/g/grp_1", storedDocument(top.Encode()), "malformed"},
 		{"directory", "", "d/g/grp_1", storedDocument([]byte("x")), "malformed"},
 		{"directory", "", "d/g/" + c.run.names["ours"], storedDocument(group.Encode()), "not a row"},
-		{"directory", "", "d/g/root", storedDocument(top.Encode()), "not a row"},
 		{"ledger/" + c.run.names["ours"], "", "al", nil, "project"},
-		{"ledger/root", "", "al", nil, "project"},
-		{"ledger/root#requests", "", "al", nil, "project"},
 		{"ledger/grp_1#cents", "", "al", nil, "object"},
 		{meter, "proj_1", "h", c.meterBelow(c.run.names["ours"]), "not a row"},
-		{meter, "proj_1", "h", c.meterBelow(doc.Root), "not a row"},
+		{"ledger/proj_1", "", "up", c.upward(c.run.names["ours"]), "not a row"},
 		{meter, "proj_1", "h", c.meterBelow("proj_2#tokens"), "not a row"},
 	})
 }
@@ -166,6 +171,22 @@ func (c *fixture) meterBelow(ledger string) []byte {
 	c.must(err)
 	for _, row := range out.Puts {
 		if row.Key == "h" {
+			return row.Value
+		}
+	}
+	c.Fatal("no row")
+	return nil
+}
+
+// upward returns the row of a project's Ledger that sends usage to a group.
+func (c *fixture) upward(group string) []byte {
+	c.Helper()
+	put := ledger.Put{Version: 1, Paths: []doc.Path{{Number: 1, Nodes: []doc.Ancestor{{ID: group}}}}}
+	in := abi.ObjectInput{Class: abi.ClassLedger, Name: "proj_1", NowMs: uint64(Start.UnixMilli()), Command: put.Encode()}
+	out, err := ledger.Apply(&in)
+	c.must(err)
+	for _, row := range out.Puts {
+		if row.Key == "up" {
 			return row.Value
 		}
 	}
@@ -303,7 +324,7 @@ func TestMoveBesideBudgets(t *testing.T) {
 	target.must(target.run.moveClock(source.run.now, Step{}))
 	target.load(t, source.export(t))
 	target.script("lower", "== lower\nadmin PATCH /api/admin/groups/root\n  {\"budget\":0.009}\n"+fmt.Sprintf(oneMore, "resident"))
-	if status, text := target.post("import", jsonObject{"import": anotherID, "projects": []string{}, "groups": []string{"root"}}); status != 409 || !strings.Contains(text, "root has settings") {
+	if status, text := target.post("import", jsonObject{"import": anotherID, "projects": []string{}, "groups": []string{"root"}}); status != 409 || !strings.Contains(text, "this deployment has groups") {
 		t.Errorf("a second root: %d %s", status, text)
 	}
 	if status, text := target.post("import", jsonObject{"import": anotherID, "projects": []string{}, "groups": []string{target.run.names["vision"]}}); status != 409 {

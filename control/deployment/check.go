@@ -51,12 +51,20 @@ const foreign = "is not a row of this object or of this import"
 
 // presentProblem describes why a row conflicts with the present state of this deployment.
 func (h *handler) presentProblem(ctx context.Context, p *importPage, row abi.Row, s *importState) (string, error) {
-	if p.object.class == abi.ClassKeyMeter {
-		return h.meterProblem(ctx, p, row, s)
+	switch p.object.class {
+	case abi.ClassKeyMeter:
+		return h.nodesProblem(ctx, keymeter.MovedNodes(row), p.project, s)
+	case abi.ClassLedger:
+		return h.nodesProblem(ctx, ledger.MovedNodes(row), p.project, s)
 	}
 	d, ok, err := directory.MovedDocument(row)
-	if p.object.class != abi.ClassDirectory || !ok || !strings.HasPrefix(d.Key, kernel.CreditsPrefix+kernel.KeyPrefix) {
+	switch {
+	case !ok || err != nil:
 		return "", err
+	case strings.HasPrefix(d.Key, doc.ProjectKey("")):
+		return h.pathsProblem(ctx, d, s)
+	case !strings.HasPrefix(d.Key, kernel.CreditsPrefix+kernel.KeyPrefix):
+		return "", nil
 	}
 	// The row does not say to which project the key belongs. The top-ups of a key of this deployment stay.
 	present, err := h.Store.ReadForWrite(ctx, d.Key)
@@ -66,11 +74,26 @@ func (h *handler) presentProblem(ctx context.Context, p *importPage, row abi.Row
 	return "", err
 }
 
-// meterProblem describes why a meter's row must not be stored. The meter would call Ledgers of this deployment that do
-// not belong to the import. A group that no longer exists is allowed: a meter remembers those of its former paths.
-func (h *handler) meterProblem(ctx context.Context, p *importPage, row abi.Row, s *importState) (problem string, err error) {
-	for _, id := range keymeter.MovedNodes(row) {
-		if id == p.project || slices.Contains(s.Groups, id) {
+// pathsProblem is nodesProblem for the document of a project.
+func (h *handler) pathsProblem(ctx context.Context, d directory.Document, s *importState) (problem string, err error) {
+	p, err := directory.DecodeProject(d)
+	var ids []string
+	for i := range p.Paths {
+		for _, n := range p.Paths[i].Nodes {
+			ids = append(ids, n.ID)
+		}
+	}
+	if err == nil {
+		problem, err = h.nodesProblem(ctx, ids, p.ID, s)
+	}
+	return problem, err
+}
+
+// nodesProblem describes why a row of a project must not be stored. The project's objects would call Ledgers of this
+// deployment that do not belong to the import. A group that no longer exists is allowed: former paths have such groups.
+func (h *handler) nodesProblem(ctx context.Context, ids []string, project string, s *importState) (problem string, err error) {
+	for _, id := range ids {
+		if id == project || s.isAbove(id) {
 			continue
 		}
 		if !kernel.IsID(id, kernel.GroupPrefix) {
@@ -129,7 +152,7 @@ func (h *handler) documentProblem(row abi.Row, s *importState) string {
 		if err != nil || doc.GroupKey(g.ID) != d.Key || (g.ID == doc.Root) != (g.Parent == "") {
 			return "is malformed"
 		}
-		if g.Parent != "" && g.Parent != doc.Root && !slices.Contains(s.Groups, g.Parent) {
+		if g.Parent != "" && !s.isAbove(g.Parent) {
 			return "is a group below " + g.Parent + ", which the import does not have"
 		}
 	}
@@ -156,7 +179,7 @@ func pathProblem(p *directory.Project, s *importState) string {
 		ids = append(ids, p.Restrictions[i].ID)
 	}
 	for _, id := range ids {
-		if !slices.Contains(s.Groups, id) {
+		if !s.isAbove(id) {
 			return "is a project below " + id + ", which the import does not have"
 		}
 	}

@@ -32,9 +32,13 @@ type importState struct {
 	Finished bool     `json:"finished"`
 }
 
-// has reports whether a project or group is in the file.
-func (s *importState) has(id string) bool {
-	return slices.Contains(s.Projects, id) || slices.Contains(s.Groups, id)
+// has reports whether rows of a project, a group or the deployment itself may be in the file.
+func (s *importState) has(id string) bool { return slices.Contains(s.Projects, id) || s.isAbove(id) }
+
+// isAbove reports whether a node can be above the file's projects. With groups, there is also the deployment itself,
+// which has their usage.
+func (s *importState) isAbove(id string) bool {
+	return slices.Contains(s.Groups, id) || id == doc.Root && len(s.Groups) > 0
 }
 
 type importView struct {
@@ -145,24 +149,17 @@ func (h *handler) refuseExisting(ctx context.Context, ids []string) error {
 	}
 }
 
-// refuseExistingGroups returns a 409 if any of the groups exists, or if the deployment's own node is among them and has
-// been changed in this deployment. Keys of this deployment may hold a part of its budget then.
+// refuseExistingGroups returns a 409 if the file has groups and this deployment has any, or settings of its own node. The
+// Ledger of the deployment can only have the usage and the budget of one of them.
 func (h *handler) refuseExistingGroups(ctx context.Context, ids []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
 	all, err := h.Store.Groups(ctx)
-	if err != nil {
+	if err != nil || len(all) == 0 {
 		return err
 	}
-	for i := range all {
-		if id := all[i].ID; id == doc.Root && slices.Contains(ids, id) {
-			return kernel.Refuse(fault.Conflict, "groups", id+" has settings in this deployment and in the file; import into a deployment where nobody has changed it")
-		} else if slices.Contains(ids, id) {
-			return kernel.Refuse(fault.Conflict, "groups", id+" exists in this deployment; import into one that does not have it")
-		}
-	}
-	return nil
+	return kernel.Refuse(fault.Conflict, "groups", "cannot be imported, because this deployment has groups or settings of "+doc.Root+"; import into one without them")
 }
 
 type importPage struct {

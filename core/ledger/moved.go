@@ -53,3 +53,17 @@ func CheckMoved(row abi.Row) error {
 // MovedMeter returns the name of the KeyMeter that a row is about. A Ledger has such a row for every key that was
 // ever used, including removed keys.
 func MovedMeter(row abi.Row) (name string, ok bool) { return strings.CutPrefix(row.Key, rowKeys) }
+
+// MovedNodes returns the IDs of the groups and the deployment to which a project's Ledger with this row sends usage.
+func MovedNodes(row abi.Row) (ids []string) {
+	var u upward
+	if row.Key != rowUpward || abi.DecodeFields(row.Value, u.fields) != nil {
+		return nil
+	}
+	for i := range u.paths {
+		for _, n := range u.paths[i].Nodes {
+			ids = append(ids, n.ID)
+		}
+	}
+	return ids
+}

@@ -177,6 +177,7 @@ func (p *pass) document(row abi.Row) error {
 			return fmt.Errorf("directory: the group %s is malformed", d.Key)
 		}
 		p.ledger(found.ID, page{}, true)
+		p.ledger(doc.Root, page{}, true) // it has the usage of all groups
 	case ok && strings.HasPrefix(d.Key, "k/"):
 		found, err := directory.DecodeKey(d)
 		if err != nil {

@@ -46,7 +46,7 @@ func check(from io.ReadSeeker) (*checked, error) {
 		}
 		owner, isLedger := strings.CutPrefix(p.Object, ledgerPrefix)
 		owner, _ = doc.UnitOf(owner)
-		if isLedger && groups[owner] && p.Project == "" {
+		if isLedger && p.Project == "" && (groups[owner] || owner == doc.Root && len(groups) > 0) {
 			return nil
 		}
 		if !projects[p.Project] || isLedger && owner != p.Project {

@@ -280,7 +280,7 @@ func TestGroupsAreOptional(t *testing.T) {
 	}{
 		{doc.PeriodLimits{}, false, []string{"directory", "ledger/proj_1"}, ""},
 		{doc.PeriodLimits{Tokens: 1}, false, []string{"directory", "ledger/proj_1", "ledger/proj_1#requests", "ledger/proj_1#tokens"}, ""},
-		{doc.PeriodLimits{}, true, []string{"directory", "ledger/grp_1", "ledger/grp_1#requests", "ledger/grp_1#tokens", "ledger/proj_1"}, `["grp_1"]`},
+		{doc.PeriodLimits{}, true, []string{"directory", "ledger/grp_1", "ledger/grp_1#requests", "ledger/grp_1#tokens", "ledger/proj_1", "ledger/root", "ledger/root#requests", "ledger/root#tokens"}, `["grp_1"]`},
 	} {
 		f := newFake()
 		p := doc.Project{ID: "proj_1", Limits: c.limits}
