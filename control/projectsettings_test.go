@@ -87,7 +87,7 @@ func TestEverySettingIsEverywhere(t *testing.T) {
 			"the view of control/projects":                  shown[name] != nil,
 			"FIELDS of control/web/src/pages/settings.js":   strings.Contains(form, "'"+name+"'") || slices.Contains(ownForms, name),
 			"projectShape of internal/apply/file.go":        strings.Contains(shape, `"`+name+`": `) || name == "version",
-			"Project of internal/admin/types.go":            strings.Contains(members, `json:"`+name+`"`),
+			"Project of internal/admin/types.go":            strings.Contains(members, `json:"`+name+`"`) || strings.Contains(members, `json:"`+name+`,omitempty"`),
 		} {
 			if !has {
 				t.Errorf("%s is not in %s", name, place)

@@ -18,9 +18,11 @@ import (
 )
 
 var resources = []func(*kernel.Plane) []kernel.Route{
-	auditlog.Routes, catalog.Routes, compliance.Routes, deployment.Routes, governor.Routes, groups.Routes, keys.Routes, projects.Routes, providerkeys.Routes,
+	auditlog.Routes, catalog.Routes, compliance.Routes, exports, governor.Routes, groups.Routes, keys.Routes, projects.Routes, providerkeys.Routes,
 	registry.Routes, usage.Routes, violations.Routes,
 }
+
+func exports(p *kernel.Plane) []kernel.Route { return deployment.Routes(p, groups.CoverAll) }
 
 func routesOf(p *kernel.Plane, a *auth.Authenticator) []kernel.Route {
 	all := a.Routes()

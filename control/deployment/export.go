@@ -2,6 +2,7 @@
 package deployment
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"strconv"
@@ -17,11 +18,15 @@ import (
 	"github.com/postern-ai/postern/core/move"
 )
 
-type handler struct{ *kernel.Plane }
+type handler struct {
+	*kernel.Plane
+	coverAll func(context.Context, *kernel.Plane) error
+}
 
-// Routes returns the endpoints that export and import a deployment.
-func Routes(p *kernel.Plane) []kernel.Route {
-	h := &handler{p}
+// Routes returns the endpoints that export and import a deployment. coverAll brings the settings of the deployment itself
+// to all projects, imported or not.
+func Routes(p *kernel.Plane, coverAll func(context.Context, *kernel.Plane) error) []kernel.Route {
+	h := &handler{p, coverAll}
 	return []kernel.Route{
 		{Method: http.MethodPost, Path: exportPath, For: kernel.Owners, Body: kernel.MaxBody, Audit: "deployment.export", Operation: "exportObject", Serve: h.exportObject},
 		{Method: http.MethodPost, Path: importPath, For: kernel.Owners, Body: maxImportBytes, Audit: kernel.Unaudited, Operation: "beginImport", Serve: h.beginImport},

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/postern-ai/postern/control/groups"
 	"github.com/postern-ai/postern/control/kernel"
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/directory"
@@ -238,7 +237,7 @@ func (h *handler) finishImport(c *kernel.Call) (kernel.Answer, error) {
 	}
 	_, s, err := h.readImport(c)
 	if err == nil && s.Import == id && !s.Finished {
-		err = groups.CoverAll(c, h.Plane)
+		err = h.coverAll(c, h.Plane)
 	}
 	if err != nil {
 		return kernel.Answer{}, err

@@ -333,7 +333,7 @@ journey(
     await page.goto(`/dashboard/projects/${project.id}/playground`)
     await page.getByRole('textbox', { name: 'API key' }).fill(key.value)
     await page.getByRole('button', { name: 'Send' }).click()
-    await page.getByRole('alert').getByText('Raise the budget in the project’s settings').waitFor()
+    await page.getByRole('alert').getByText('Raise the budget that the message below names').waitFor()
 
     await page.goto(settings)
     await page.getByLabel('Budget (USD)').fill('10')

@@ -327,7 +327,7 @@ def test_errors_can_be_logged_as_json(scripted: Scripted) -> None:
         "request_id": "req_9",
         "details": [{"field": "messages", "message": "is required"}],
         "findings": [],
-        **dict.fromkeys(("attempts", "resets_at")),
+        **dict.fromkeys(("attempts", "budget", "resets_at")),
     }
     assert (str(caught.value), caught.value.text) == (caught.value.message, "Invalid request")
 
