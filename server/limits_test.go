@@ -73,7 +73,7 @@ func TestTricklingBody(t *testing.T) {
 // canceled, and the text that was sent is billed.
 func TestSlowReader(t *testing.T) {
 	p := newProvider(t)
-	r := start(t, testConfig(p), func(s *Server) { s.stall.write = 50 * time.Millisecond })
+	r := start(t, testConfig(p), func(s *Server) { s.stall.write = 400 * time.Millisecond })
 	for _, protocol := range []string{"HTTP/1.1", "HTTP/2.0"} {
 		r.client = &http.Client{Transport: &http.Transport{Protocols: protocols(protocol == "HTTP/2.0")}}
 		s := r.openStream()
