@@ -89,8 +89,9 @@ type Chain struct {
 	Slots  uint64 // the highest slot so far
 }
 
-// maxFormer limits the levels of former paths. If a level is forgotten, its settlements still count at the project.
-const maxFormer = 8
+// maxFormer limits the levels of former paths. If a level is forgotten, its settlements still count at the project, but
+// the key's spending there is lost if the project comes back in the same period. Nobody moves a project that often.
+const maxFormer = 64
 
 // NewChain returns the chain of a new meter, which has no grants. Without names, the project is its only level.
 func NewChain(ledgers ...string) Chain {

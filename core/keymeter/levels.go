@@ -35,6 +35,8 @@ type ShortLevel struct {
 	LeastPico int64
 	// UsedPico is what the key has spent of its own budget, which is HeldPico. It is 0 at other levels.
 	UsedPico int64
+	// ReservedPico is what the key's requests in progress have reserved at the level.
+	ReservedPico int64
 }
 
 // ShortLevelFields lists the fields of a level.
@@ -46,6 +48,7 @@ func ShortLevelFields(f *abi.Fields, s *ShortLevel) {
 	f.Int(&s.NeedPico)
 	f.Int(&s.LeastPico)
 	f.Int(&s.UsedPico)
+	f.Int(&s.ReservedPico)
 }
 
 // Tree is the part of an Admit or Extend that only keys with budgets above their project need.
@@ -122,10 +125,11 @@ func (m *meter) lacking(reply *AdmitReply, short []budget.Shortfall) {
 		return
 	}
 	for i := range short {
-		s := &short[i]
+		s, l := &short[i], &m.chain.Levels[short[i].Level]
 		reply.LentMs = max(reply.LentMs, s.WaitMs)
 		reply.Levels = append(reply.Levels, ShortLevel{
-			m.chain.Levels[s.Level].Ledger, s.Period, s.Epoch, s.HeldPico, s.NeedPico, s.LeastPico, 0,
+			Ledger: l.Ledger, Period: s.Period, Epoch: s.Epoch, HeldPico: s.HeldPico, NeedPico: s.NeedPico, LeastPico: s.LeastPico,
+			ReservedPico: l.Slice.Reserved,
 		})
 	}
 }
