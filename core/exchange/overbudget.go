@@ -92,17 +92,18 @@ func addPeriod(l *api.Limit, unit doc.Unit, p calendar.Period) {
 func addUsedUp(l *api.Limit, b *budgetRequest, told bool) {
 	what := strings.ReplaceAll(l.Name, "_", " ")
 	if told {
-		l.Amount, l.Used = strconv.FormatInt(b.budgetPico, 10), strconv.FormatInt(b.spentPico, 10)
+		l.Amount = strconv.FormatInt(b.budgetPico, 10)
+		l.Used = strconv.FormatInt(max(b.budgetPico, b.spentPico), 10) // meters may have yet to report a part
 		what = l.Amount + " " + what
 	}
 	l.Detail.Message += ", " + what + ", is used up"
 }
 
 // mayPass reports whether requests in progress have reserved the missing amount, so that the request may soon succeed.
-// The meter knows this about the key's own budget. For other budgets, the recalled meters know it. For a project's
+// The key's meter knows this about the key's own requests, and the recalled meters about theirs. For a project's
 // budget without others above it, clients never repeat the request.
 func (x *exchange) mayPass(b *budgetRequest, level string) bool {
-	return !b.spent && (level == ofKey || x.inTree() && x.s.openReservations > 0)
+	return !b.spent && (level == ofKey || x.inTree() && (b.inUse || x.s.openReservations > 0))
 }
 
 // nameBudget says whose budget it is, given the name of its Ledger and the ID in that name.

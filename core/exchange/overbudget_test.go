@@ -72,7 +72,7 @@ func TestRefusalNamesTheBudget(t *testing.T) {
 			`"limit":{"name":"requests_per_month","of":"group","unit":"requests"},`, `"limit","message":"of a group that this project belongs to, requests per month, is used up; resets at 2026-12-01 00:00 UTC;`,
 		}, {
 			lacking{"prj_1#tokens", calendar.Daily, spentReply}, `"budget":{"level":"project","id":"prj_1","unit":"tokens","period":"day",` + dayEnd + "}",
-			`"limit":{"name":"tokens_per_day","of":"project","unit":"tokens","amount":1000,"used":990},`, `"limit","message":"of this project, 1000 tokens per day, is used up; resets at 2026-11-22 00:00 UTC;`,
+			`"limit":{"name":"tokens_per_day","of":"project","unit":"tokens","amount":1000,"used":1000},`, `"limit","message":"of this project, 1000 tokens per day, is used up; resets at 2026-11-22 00:00 UTC;`,
 		},
 	} {
 		h := refuseAt(t, request{}, c.level)
@@ -136,16 +136,16 @@ func TestRefusalNamesTheKeysOwnBudget(t *testing.T) {
 	for _, c := range []struct {
 		ledger               string
 		status               uint64
-		used                 int64
+		used, reserved       int64
 		retry, never, amount string
 		budget               string
 	}{
-		{"key", 402, 990, "", "false", `"amount":0.000000001,"used":0.00000000099,`, `"unit":"dollars","period":"day",`},
-		{"key", 402, 900, "1", "", `"amount":0.000000001,"used":0.0000000009,`, `"unit":"dollars","period":"day",`},
-		{"key#requests", 429, 1000, "", "false", `"name":"requests_per_day","of":"key","unit":"requests","amount":1000,"used":1000}`, `"unit":"requests","period":"day",`},
+		{"key", 402, 990, 0, "", "false", `"amount":0.000000001,"used":0.00000000099,`, `"unit":"dollars","period":"day",`},
+		{"key", 402, 900, 80, "1", "", `"amount":0.000000001,"used":0.0000000009,`, `"unit":"dollars","period":"day",`},
+		{"key#requests", 429, 1000, 0, "", "false", `"name":"requests_per_day","of":"key","unit":"requests","amount":1000,"used":1000}`, `"unit":"requests","period":"day",`},
 	} {
 		period := calendar.NewPeriod(calendar.Daily, 0, calendar.Day(noon))
-		own := keymeter.ShortLevel{Ledger: c.ledger, Period: period, Epoch: 1, HeldPico: 1000, UsedPico: c.used, NeedPico: 20, LeastPico: 20}
+		own := keymeter.ShortLevel{Ledger: c.ledger, Period: period, Epoch: 1, HeldPico: 1000, UsedPico: c.used, ReservedPico: c.reserved, NeedPico: 20, LeastPico: 20}
 		h := request{path: "/api/ai/complete", body: nativeCompletion, verdicts: []*keymeter.AdmitReply{{Verdict: keymeter.OverOwn, Levels: []keymeter.ShortLevel{own}}}}.run(t)
 		equal(t, c.ledger, h.status(), c.status)
 		contains(t, "body", h.responseBody(), c.amount, `"budget":{"level":"key","id":"key_1",`+c.budget+dayEnd+"}", "of this key")
@@ -193,15 +193,20 @@ func TestRefusalNamesTheBudgetThatResetsLast(t *testing.T) {
 func TestReservedBudgetMayPassSoon(t *testing.T) {
 	none := ledger.GrantReply{}
 	recall := ledger.GrantReply{Next: "meter-2", Recall: []string{"meter-2"}}
-	for open, c := range map[uint64]struct{ retry, never string }{0: {"", "false"}, 1: {"1", ""}} {
-		short := &keymeter.AdmitReply{Verdict: keymeter.Short, Levels: []keymeter.ShortLevel{{Ledger: "grp_1", Period: period, Epoch: 1, NeedPico: 20, LeastPico: 20}}}
-		r := request{path: "/v1/chat/completions", body: completion("gpt"), record: inGroups("Research"), openReservations: open}
+	for _, c := range []struct {
+		open         uint64 // requests of other keys
+		own          int64  // reserved by the key's other requests
+		retry, never string
+	}{{0, 0, "", "false"}, {1, 0, "1", ""}, {0, 30, "1", ""}} {
+		level := keymeter.ShortLevel{Ledger: "grp_1", Period: period, Epoch: 1, NeedPico: 20, LeastPico: 20, ReservedPico: c.own}
+		short := &keymeter.AdmitReply{Verdict: keymeter.Short, Levels: []keymeter.ShortLevel{level}}
+		r := request{path: "/v1/chat/completions", body: completion("gpt"), record: inGroups("Research"), openReservations: c.open}
 		r.verdicts, r.grants = []*keymeter.AdmitReply{short, short}, []ledger.GrantReply{recall, recall, none, none}
 		h := r.run(t)
 		equal(t, "status", h.status(), 402)
 		equal(t, "retry-after", h.header("retry-after"), c.retry)
 		equal(t, "x-should-retry", h.header("x-should-retry"), c.never)
 		reserved := strings.Contains(h.responseBody(), "requests in progress have reserved the rest")
-		equal(t, "whether the message says so", reserved, open > 0)
+		equal(t, "whether the message says so", reserved, c.retry != "")
 	}
 }

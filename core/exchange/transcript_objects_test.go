@@ -72,7 +72,7 @@ func verdict(a *args, all, least int64, leaseID uint64) abi.Event {
 		r.Levels = levelsOf(a)
 	case keymeter.OverOwn:
 		r.Levels = levelsOf(a)
-		r.Levels[0].HeldPico, r.Levels[0].UsedPico = a.dollars("budget"), a.dollars("spent")
+		r.Levels[0].HeldPico, r.Levels[0].UsedPico, r.Levels[0].ReservedPico = a.dollars("budget"), a.dollars("spent"), a.dollars("reserved")
 	case keymeter.Replay:
 		r.Answer = encodedReplay(a)
 	}

@@ -15,6 +15,7 @@ type levels struct {
 	ledger  string                // the Ledger to which need belongs; empty: the project's Ledger
 	asked   []keymeter.ShortLevel // the levels asked the first time, in the order of the calls
 	grants  []keymeter.LevelGrant // for the next admit or extend
+	inUse   bool                  // the key's requests in progress have reserved a part of the budget to which need belongs
 	calls   uint64                // calls of objects so far
 	held    []int64               // what the Ledger has granted to the meters that are being recalled, in the order of the calls
 	// over is 1 + the index in asked of the level whose budget is spent and resets last; 0: no budget is spent. The
@@ -23,14 +24,14 @@ type levels struct {
 }
 
 func (l *levels) used() bool {
-	return l.ordered || l.over > 0 || l.ledger != "" || len(l.asked) > 0 || len(l.grants) > 0 || l.calls > 0 || len(l.held) > 0
+	return l.ordered || l.inUse || l.over > 0 || l.ledger != "" || len(l.asked) > 0 || len(l.grants) > 0 || l.calls > 0 || len(l.held) > 0
 }
 
 func (l *levels) fields(f *abi.Fields) {
 	if !f.Group(l.used()) {
 		return
 	}
-	f.Bool(&l.ordered)
+	f.Flags(&l.ordered, &l.inUse)
 	f.String(&l.ledger)
 	abi.List(f, &l.asked, keymeter.ShortLevelFields)
 	abi.List(f, &l.grants, keymeter.LevelGrantFields)
@@ -97,7 +98,7 @@ func (b *budgetRequest) beginLevel(reply *keymeter.AdmitReply, s *keymeter.Short
 	b.begin(&keymeter.AdmitReply{
 		Period: s.Period, Epoch: s.Epoch, HeldPico: s.HeldPico, NeedPico: s.NeedPico, LeastPico: s.LeastPico, LentMs: reply.LentMs,
 	})
-	b.ledger = s.Ledger
+	b.ledger, b.inUse = s.Ledger, s.ReservedPico > 0
 }
 
 // beginOwn records that the key's own budget is too small. The meter knows its amounts.
@@ -105,7 +106,7 @@ func (b *budgetRequest) beginOwn(reply *keymeter.AdmitReply) {
 	s := &reply.Levels[0]
 	b.beginLevel(reply, s)
 	b.period, b.told, b.budgetPico, b.spentPico = s.Period, true, s.HeldPico, s.UsedPico
-	b.spent = s.HeldPico-s.UsedPico < s.LeastPico
+	b.spent = s.LeastPico > s.ReservedPico
 }
 
 func (x *exchange) ledgerOf(level string) string {

@@ -372,6 +372,6 @@ func longStream(n int) *script {
 
 // ownBudget is a meter's reply that the key's own budget does not cover the request.
 func ownBudget(name string, lentMs uint64) choice {
-	own := keymeter.ShortLevel{Ledger: keymeter.OwnLevel, Period: period, Epoch: 1, HeldPico: 1000, UsedPico: 100, NeedPico: 950, LeastPico: 700}
+	own := keymeter.ShortLevel{Ledger: keymeter.OwnLevel, Period: period, Epoch: 1, HeldPico: 1000, UsedPico: 100, ReservedPico: 800, NeedPico: 950, LeastPico: 700}
 	return verdict(name, keymeter.AdmitReply{Verdict: keymeter.OverOwn, LentMs: lentMs, Levels: []keymeter.ShortLevel{own}})
 }
