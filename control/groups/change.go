@@ -2,6 +2,7 @@ package groups
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/postern-ai/postern/control/kernel"
 	"github.com/postern-ai/postern/control/settings"
@@ -36,6 +37,9 @@ func (h *handler) readEdit(f *kernel.Fields) (e edit, err error) {
 	e.name, e.hasName = f.Name()
 	if len(e.name) > maxNameBytes {
 		f.Problem("name", "must have at most "+strconv.Itoa(maxNameBytes)+" bytes in UTF-8, got "+strconv.Itoa(len(e.name)))
+	}
+	if strings.Contains(e.name, "/") {
+		f.Problem("name", "must not contain \"/\", which separates the names in the path of a group")
 	}
 	e.budget = settings.TakeBudget(f)
 	e.limits, e.hasLimits = settings.TakePeriodLimits(f)

@@ -132,6 +132,7 @@ func TestInvalidGroups(t *testing.T) {
 	for body, want := range map[string][]string{
 		`{}`:                                   {"name"},
 		`{"name":"a\u0007b"}`:                  {"name"},
+		`{"name":"a/b"}`:                       {"name"},
 		`{"name":""}`:                          {"name"},
 		`{"name":5}`:                           {"name"},
 		`{"name":"x","parent":null}`:           {"parent"},
