@@ -1,7 +1,6 @@
 package keymeter_test
 
 import (
-	"fmt"
 	"reflect"
 	"testing"
 
@@ -309,27 +308,6 @@ func TestIdleKeyReturnsAllSlices(t *testing.T) {
 	w.deliver()
 	delete(w.keys, "key_1") // a recall would fail
 	w.expectAdmit(second, "req_2", 95, 95, "")
-}
-
-// TestKeyThatComesBack checks that a Ledger does not forget what a key has spent while its project was elsewhere.
-func TestKeyThatComesBack(t *testing.T) {
-	w, first, second := company(t)
-	w.expectAdmit(first, "req_1", 60, 60, "")
-	first.settle("req_1", 2, 60)
-	w.pass(10_000)
-	for i := range 20 {
-		name := fmt.Sprint("grp_", 10+i)
-		w.give(name, calendar.Weekly, 1000)
-		w.place("key_1", "wide", "root", name, "proj_1")
-		w.pass(10_000)
-	}
-	w.place("key_1", "wide", "root", "grp_1", "proj_1")
-	w.pass(10_000)
-	w.give("proj_1", calendar.Daily, 600)
-	w.expectAdmit(first, "req_2", 41, 0, "grp_1")
-	w.expectAdmit(first, "req_3", 20, 20, "")
-	w.expectAdmit(second, "req_4", 21, 0, "grp_1")
-	w.expectAdmit(second, "req_5", 20, 20, "")
 }
 
 // TestMidnightAtOneLevel checks that a new period of one level changes nothing at the others, and that a request counts

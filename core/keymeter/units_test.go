@@ -179,3 +179,24 @@ func TestCountedKeysDoNotLend(t *testing.T) {
 		}
 	}
 }
+
+// TestKeyThatComesBack checks that a Ledger does not forget what a key has spent while its project was elsewhere.
+func TestKeyThatComesBack(t *testing.T) {
+	w, first, second := company(t)
+	w.expectAdmit(first, "req_1", 60, 60, "")
+	first.settle("req_1", 2, 60)
+	w.pass(10_000)
+	for i := range 20 {
+		name := fmt.Sprint("grp_", 10+i)
+		w.give(name, calendar.Weekly, 1000)
+		w.place("key_1", "wide", "root", name, "proj_1")
+		w.pass(10_000)
+	}
+	w.place("key_1", "wide", "root", "grp_1", "proj_1")
+	w.pass(10_000)
+	w.give("proj_1", calendar.Daily, 600)
+	w.expectAdmit(first, "req_2", 41, 0, "grp_1")
+	w.expectAdmit(first, "req_3", 20, 20, "")
+	w.expectAdmit(second, "req_4", 21, 0, "grp_1")
+	w.expectAdmit(second, "req_5", 20, 20, "")
+}
