@@ -96,6 +96,7 @@ class Gateway {
   constructor(url, upstream) {
     this.url = url
     this.upstream = upstream
+    this.ticking = Promise.resolve()
   }
 
   #admin(path, body) {
@@ -125,19 +126,23 @@ class Gateway {
     return post(`${this.url}/api/admin/projects/${project.id}/governor`, settings, headers, 'PUT')
   }
 
-  /** Keeps the Worker's virtual clock in step with real time while run is running. `postern serve` uses real time. */
-  async whileTimePasses(run) {
-    if (onServe) return run()
+  /** Advances the Worker's virtual clock to real time. `postern serve` uses real time. Calls take turns. */
+  tick() {
+    if (onServe) return
     const tick = () => post(`${this.url}/__test/clock`, { nowMs: Date.now(), inFlight: true })
-    let ticking = tick()
-    const timer = setInterval(() => {
-      ticking = ticking.then(tick)
-    }, 100)
+    this.ticking = this.ticking.then(tick)
+    return this.ticking
+  }
+
+  /** Keeps the Worker's virtual clock in step with real time while run is running. */
+  async whileTimePasses(run) {
+    await this.tick()
+    const timer = setInterval(() => this.tick(), 100)
     try {
       return await run()
     } finally {
       clearInterval(timer)
-      await ticking
+      await this.ticking
     }
   }
 
