@@ -1,6 +1,8 @@
 package budget
 
 import (
+	"slices"
+
 	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/money"
@@ -49,7 +51,10 @@ func (c *Chain) Accept(g Grant) bool {
 
 // Reserve reserves amounts at all levels and returns the dollars reserved, in picodollars. If levels lack budget, it
 // reserves nothing and returns these levels. If one of the key's own budgets is too small, that is the only one. For an
-// ordered request, it returns only the first level that lacks budget, and reserves the levels above it for HoldMs.
+// ordered request, it returns only the first level that lacks budget, and reserves the levels above it for HoldMs. If
+// only incomplete reservations take the budget of that level, it returns the first lower level that lacks more than
+// that, and reserves nothing: the Ledger of the lower level may have spent its budget, and then the request need not wait
+// for its turn.
 func (c *Chain) Reserve(now uint64, q *Request) (pico int64, short []Shortfall) {
 	want := q.Want
 	if h := c.holdOf(q.ID); h != nil {
@@ -69,13 +74,28 @@ func (c *Chain) Reserve(now uint64, q *Request) (pico int64, short []Shortfall) 
 		c.spend(&want)
 		return want.Pico, nil
 	}
-	if q.Ordered {
-		h := Hold{q.ID, short[0].Level, want, now + HoldMs}
-		c.hold(&h, 1)
-		c.Holds = append(c.Holds, h)
-		short = short[:1]
+	if !q.Ordered {
+		return 0, short
 	}
-	return 0, short
+	if at := slices.IndexFunc(short, func(s Shortfall) bool { return !c.onlyHeld(s.Level, q, &want) }); at > 0 {
+		return 0, short[at : at+1]
+	}
+	h := Hold{q.ID, short[0].Level, want, now + HoldMs}
+	c.hold(&h, 1)
+	c.Holds = append(c.Holds, h)
+	return 0, short[:1]
+}
+
+// onlyHeld reports whether a level would suffice without the incomplete reservations of other requests.
+func (c *Chain) onlyHeld(level int, q *Request, want *Amounts) bool {
+	l := &c.Levels[level]
+	held := int64(0)
+	for i := range c.Holds {
+		if h := &c.Holds[i]; h.Levels > level {
+			held += h.Amounts.Of(l.Unit())
+		}
+	}
+	return held > 0 && l.Slice.Live && l.Slice.Free()+held >= c.enough(level, q, want)
 }
 
 // suffices reports whether a level has enough. If the level has fewer dollars than wanted and its Ledger has no more, it
@@ -89,15 +109,21 @@ func (c *Chain) suffices(i int, q *Request, want *Amounts) bool {
 	if q.Counted {
 		return true
 	}
-	enough := amount
-	if q.Final>>i&1 == 1 || l.Own > 0 {
-		enough = min(amount, q.LeastPico)
-	}
+	enough := c.enough(i, q, want)
 	if !l.Slice.Live || enough > 0 && free < enough {
 		return false
 	}
 	want.Pico = min(amount, max(0, free))
 	return true
+}
+
+// enough returns the amount without which a level does not suffice.
+func (c *Chain) enough(i int, q *Request, want *Amounts) int64 {
+	l := &c.Levels[i]
+	if l.Unit() == doc.Dollars && (q.Final>>i&1 == 1 || l.Own > 0) {
+		return min(want.Pico, q.LeastPico)
+	}
+	return want.Of(l.Unit())
 }
 
 // spend reserves at all levels. Requests are spent at once.

@@ -120,7 +120,7 @@ func (x *exchange) recall(first uint64, b *budgetRequest, reply *ledger.GrantRep
 }
 
 // deliverFlush sends a meter's flushed batches to the Ledger in one command, because they must arrive in order. b is
-// the request that recalled them. A meter that could not be called delivers its batches later.
+// the request that recalled them. If it is in a tree, the reports of several meters share a command. A meter that could not be called delivers its batches later.
 func (x *exchange) deliverFlush(first uint64, b *budgetRequest) {
 	var reply keymeter.FlushReply
 	err := abi.ErrMalformed
@@ -132,11 +132,9 @@ func (x *exchange) deliverFlush(first uint64, b *budgetRequest) {
 	b.lentMs = max(b.lentMs, reply.LentMs)
 	x.s.openReservations += reply.Open
 	switch {
+	case b.calls > 0:
+		x.collectReport(first, b, &reply)
 	case len(reply.Absorbs) > 0:
-		x.countCalls(b, 1)
 		x.call(first, abi.ClassLedger, x.s.record.ProjectID, ledger.Batch(reply.Absorbs))
-	case len(reply.Return) > 0:
-		x.countCalls(b, 1)
-		x.call(first, abi.ClassLedger, b.ledger, reply.Return)
 	}
 }

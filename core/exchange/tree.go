@@ -18,13 +18,14 @@ type levels struct {
 	inUse   bool                  // the key's requests in progress have reserved a part of the budget to which need belongs
 	calls   uint64                // calls of objects so far
 	held    []int64               // what the Ledger has granted to the meters that are being recalled, in the order of the calls
+	reports [][]byte              // of these meters, for the Ledger
 	// over is 1 + the index in asked of the level whose budget is spent and resets last; 0: no budget is spent. The
 	// fields of the budgetRequest then describe that level.
 	over uint64
 }
 
 func (l *levels) used() bool {
-	return l.ordered || l.inUse || l.over > 0 || l.ledger != "" || len(l.asked) > 0 || len(l.grants) > 0 || l.calls > 0 || len(l.held) > 0
+	return l.ordered || l.inUse || l.over > 0 || l.ledger != "" || len(l.asked) > 0 || len(l.grants) > 0 || l.calls > 0 || len(l.held) > 0 || len(l.reports) > 0
 }
 
 func (l *levels) fields(f *abi.Fields) {
@@ -38,6 +39,7 @@ func (l *levels) fields(f *abi.Fields) {
 	f.Uint(&l.over)
 	f.Uint(&l.calls)
 	abi.List(f, &l.held, (*abi.Fields).Int)
+	abi.List(f, &l.reports, (*abi.Fields).Bytes)
 }
 
 // frees reports whether the reply to the n-th recall returns budget. A meter of the project also repeats the batches that
@@ -57,6 +59,8 @@ const (
 	maxCalls = 40
 	// maxWave limits how many meters such a request recalls at once. The first of them may return enough.
 	maxWave = 8
+	// maxReportBytes limits the reports of recalled meters that a request collects.
+	maxReportBytes = 64 << 10
 	// callsToContinue are the calls for which there must be room after a Grant was denied: the recall of one meter, whose
 	// report goes to the Ledger, then a Grant and an Admit.
 	callsToContinue = 4
@@ -66,10 +70,10 @@ const (
 func (l *levels) guarded(n int) bool { return l.calls+uint64(n) >= maxCalls }
 
 // wave returns how many meters the request recalls next, given what it needs and what each of them holds. Each of them
-// takes two calls, and two more calls and the release follow. The first wave is as small as possible, because most often
-// a few meters have enough.
+// takes a call. A call with their reports follows, then a Grant, an Admit and the release. The first wave is as small as
+// possible, because most often a few meters have enough.
 func (l *levels) wave(need int64, held []int64) (n int) {
-	most := min(maxWave, (maxCalls-3-int(l.calls))/2)
+	most := min(maxWave, maxCalls-4-int(l.calls))
 	if len(l.held) > 0 || len(held) == 0 {
 		return most
 	}
@@ -80,8 +84,31 @@ func (l *levels) wave(need int64, held []int64) (n int) {
 	return max(1, min(n, most))
 }
 
+// collectReport keeps a recalled meter's report. The last reply of a wave sends all reports to the Ledger in one call.
+func (x *exchange) collectReport(id uint64, b *budgetRequest, reply *keymeter.FlushReply) {
+	b.reports = append(b.reports, reply.Absorbs...)
+	if len(reply.Return) > 0 {
+		b.reports = append(b.reports, reply.Return)
+	}
+	size := 0
+	for _, r := range b.reports {
+		size += len(r)
+	}
+	flushes := x.event.ID - x.event.ID%(idAbsorb-idFlush)
+	if size == 0 || size < maxReportBytes && x.pendingWithin(flushes, flushes+idAbsorb-idFlush) {
+		return
+	}
+	x.countCalls(b, 1)
+	encode := ledger.Returns
+	if b.ledger == "" {
+		encode = ledger.Batch
+	}
+	x.call(id, abi.ClassLedger, x.ledgerOf(b.ledger), encode(b.reports))
+	b.reports = nil
+}
+
 // forgetCalls drops the state that is needed only as long as the request asks for budget.
-func (l *levels) forgetCalls() { l.calls, l.held = 0, nil }
+func (l *levels) forgetCalls() { l.calls, l.held, l.reports = 0, nil, nil }
 
 // countCalls counts calls of objects. Requests that are not in a tree have other limits.
 func (x *exchange) countCalls(b *budgetRequest, n int) {

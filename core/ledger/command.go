@@ -43,6 +43,7 @@ const (
 	opReturn       = 40
 	opContribution = 41
 	opForward      = 42
+	opReturns      = 43
 
 	// Older layouts of absorb, which outboxes may still contain. They have no violations. Instead of the epoch and
 	// the held amount, the first two have a returned amount. The first also lacks hours, latencies, the key ID and
@@ -247,7 +248,7 @@ type KeyUse struct {
 // omits keys whose meters have never sent anything to this Ledger.
 type Keys struct{ Names []string }
 
-// Batch encodes a command that contains several encoded Absorb commands of one meter, in order.
+// Batch encodes a command that contains several encoded Absorb commands, those of each meter in order.
 func Batch(absorbs [][]byte) []byte {
 	var w abi.Writer
 	w.Uint(opBatch)

@@ -353,6 +353,8 @@ func newEndCommand(op uint64) command {
 		return new(Records)
 	case opReturn:
 		return new(Return)
+	case opReturns:
+		return new(returns)
 	case opContribution:
 		return new(Contribution)
 	case opForward:

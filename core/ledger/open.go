@@ -8,9 +8,12 @@ type PolicyCommand struct{}
 // BatchCommand is the result of Open for a Batch command.
 type BatchCommand struct{}
 
+// ReturnsCommand is the result of Open for a Returns command.
+type ReturnsCommand struct{}
+
 // Open decodes a command for code that sits between an exchange and its Ledger, such as a simulation. It returns a
-// *Grant, *Report, *Tally, *BatchCommand or *PolicyCommand. It returns nil for other or malformed commands. It does
-// not check the contents of a batch.
+// *Grant, *Report, *Tally, *BatchCommand, *Return, *ReturnsCommand or *PolicyCommand. It returns nil for other or
+// malformed commands. It does not check the contents of commands that contain several.
 func Open(command []byte) any {
 	r := abi.Reader{Buf: command}
 	var opened message
@@ -25,6 +28,8 @@ func Open(command []byte) any {
 		opened = &Return{}
 	case opBatch:
 		return &BatchCommand{}
+	case opReturns:
+		return &ReturnsCommand{}
 	case opPolicy:
 		return &PolicyCommand{}
 	default:

@@ -20,6 +20,48 @@ type Return struct {
 // Encode encodes the command.
 func (c *Return) Encode() []byte { return abi.EncodeFields(opReturn, 96, c.fields) }
 
+// Returns encodes a command that contains the encoded Returns of several meters.
+func Returns(encoded [][]byte) []byte {
+	var w abi.Writer
+	w.Uint(opReturns)
+	abi.List(abi.WriteTo(&w), &encoded, (*abi.Fields).Bytes)
+	return w.Buf
+}
+
+// returns is the decoded form of Returns.
+type returns struct{ list []Return }
+
+func (r *returns) fields(f *abi.Fields) {
+	abi.List(f, &r.list, func(f *abi.Fields, c *Return) {
+		var encoded []byte
+		f.Bytes(&encoded)
+		in := abi.Reader{Buf: encoded}
+		if in.Uint() != opReturn {
+			f.Fail()
+		}
+		if c.fields(abi.ReadFrom(&in)); in.End() != nil {
+			f.Fail()
+		}
+	})
+}
+
+func (r *returns) reads() []abi.Range {
+	ranges := []abi.Range{{Start: rowAlerts}}
+	for i := range r.list {
+		ranges = append(ranges, abi.Range{Start: rowKeys + r.list[i].Key})
+	}
+	return ranges
+}
+
+func (r *returns) apply(to *call) (err error) {
+	for i := range r.list {
+		if err = r.list[i].take(to); err != nil {
+			return err
+		}
+	}
+	return to.checkAlerts()
+}
+
 func (c *Return) fields(f *abi.Fields) {
 	f.String(&c.Key)
 	f.Uint(&c.Seq)
@@ -34,6 +76,13 @@ func (c *Return) reads() []abi.Range {
 }
 
 func (c *Return) apply(to *call) error {
+	if err := c.take(to); err != nil {
+		return err
+	}
+	return to.checkAlerts()
+}
+
+func (c *Return) take(to *call) error {
 	if c.Period.Epoch() > to.b.period.Epoch() {
 		return errUnknownCycle
 	}
@@ -54,5 +103,5 @@ func (c *Return) apply(to *call) error {
 	to.b.committed += m.committed() - before
 	to.put(rowKeys+c.Key, abi.EncodeFields(0, 64, m.fields))
 	to.put(rowBudget, abi.EncodeFields(0, 64, to.b.fields))
-	return to.checkAlerts()
+	return nil
 }

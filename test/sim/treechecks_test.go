@@ -14,7 +14,7 @@ import (
 // of which it can recall everything with fewer calls.
 const (
 	guardedCalls = 33
-	askableKeys  = 16
+	askableKeys  = 20
 )
 
 // guarded reports whether a request may have been refused because it has made too many calls. Without competitors, this

@@ -49,7 +49,7 @@ func Meaning(a *abi.Action) string {
 		return "grant"
 	case *ledger.BatchCommand:
 		return "absorb"
-	case *ledger.Return:
+	case *ledger.Return, *ledger.ReturnsCommand:
 		return "absorb return"
 	case *ledger.PolicyCommand:
 		return "ask-policy"
