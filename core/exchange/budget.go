@@ -15,7 +15,7 @@ func (b *budgetRequest) begin(reply *keymeter.AdmitReply) {
 		Period: reply.Period, Epoch: reply.Epoch, HeldPico: reply.HeldPico, NeedPico: reply.NeedPico, LeastPico: reply.LeastPico,
 	}
 	b.period, b.ledger = reply.Period, ""
-	b.final, b.unreachable, b.recalled, b.passes, b.lentMs, b.held = false, false, false, 0, reply.LentMs, nil
+	b.final, b.unreachable, b.recalled, b.passes, b.lentMs, b.waved = false, false, false, 0, reply.LentMs, false
 }
 
 func (b *budgetRequest) accept(reply *ledger.GrantReply) {
@@ -107,9 +107,8 @@ func (x *exchange) recall(first uint64, b *budgetRequest, reply *ledger.GrantRep
 	if n := b.wave(b.need.NeedPico, reply.HeldPico); b.calls > 0 && n < len(meters) {
 		meters, b.need.After = meters[:n], meters[n-1]
 	}
-	if x.countCalls(b, len(meters)); b.calls > 0 {
-		b.held = reply.HeldPico[:min(len(meters), len(reply.HeldPico))]
-	}
+	x.countCalls(b, len(meters))
+	b.waved = b.calls > 0
 	for i, meter := range meters {
 		command := keymeter.Flush{Recall: true, Ledger: b.ledger}
 		if i < len(reply.HeldPico) {
@@ -128,7 +127,7 @@ func (x *exchange) deliverFlush(first uint64, b *budgetRequest) {
 		reply, err = keymeter.DecodeFlushReply(x.event.Data)
 	}
 	b.unreachable = b.unreachable || err != nil
-	b.recalled = b.recalled || b.frees(x.event.ID%(idAbsorb-idFlush), &reply)
+	b.recalled = b.recalled || b.frees(&reply)
 	b.lentMs = max(b.lentMs, reply.LentMs)
 	x.s.openReservations += reply.Open
 	switch {

@@ -17,7 +17,7 @@ type levels struct {
 	grants  []keymeter.LevelGrant // for the next admit or extend
 	inUse   bool                  // the key's requests in progress have reserved a part of the budget to which need belongs
 	calls   uint64                // calls of objects so far
-	held    []int64               // what the Ledger has granted to the meters that are being recalled, in the order of the calls
+	waved   bool                  // meters have been recalled for need
 	reports [][]byte              // of these meters, for the Ledger
 	// over is 1 + the index in asked of the level whose budget is spent and resets last; 0: no budget is spent. The
 	// fields of the budgetRequest then describe that level.
@@ -25,32 +25,26 @@ type levels struct {
 }
 
 func (l *levels) used() bool {
-	return l.ordered || l.inUse || l.over > 0 || l.ledger != "" || len(l.asked) > 0 || len(l.grants) > 0 || l.calls > 0 || len(l.held) > 0 || len(l.reports) > 0
+	return l.ordered || l.inUse || l.over > 0 || l.ledger != "" || len(l.asked) > 0 || len(l.grants) > 0 || l.calls > 0 || l.waved || len(l.reports) > 0
 }
 
 func (l *levels) fields(f *abi.Fields) {
 	if !f.Group(l.used()) {
 		return
 	}
-	f.Flags(&l.ordered, &l.inUse)
+	f.Flags(&l.ordered, &l.inUse, &l.waved)
 	f.String(&l.ledger)
 	abi.List(f, &l.asked, keymeter.ShortLevelFields)
 	abi.List(f, &l.grants, keymeter.LevelGrantFields)
 	f.Uint(&l.over)
 	f.Uint(&l.calls)
-	abi.List(f, &l.held, (*abi.Fields).Int)
 	abi.List(f, &l.reports, (*abi.Fields).Bytes)
 }
 
-// frees reports whether the reply to the n-th recall returns budget. A meter of the project also repeats the batches that
-// are still in its outbox. If these counted, a request would recall the same meters again and again for nothing.
-func (l *levels) frees(n uint64, reply *keymeter.FlushReply) bool {
-	batches := reply.Absorbs
-	if len(batches) == 0 || n >= uint64(len(l.held)) {
-		return len(batches) > 0 || len(reply.Return) > 0
-	}
-	last, err := ledger.DecodeAbsorb(batches[len(batches)-1])
-	return err != nil || last.HeldPico < l.held[n]
+// frees reports whether the reply to a recall returns budget. A meter of the project also repeats the batches that are
+// still in its outbox. If these counted, a request would recall the same meters again and again for nothing.
+func (l *levels) frees(reply *keymeter.FlushReply) bool {
+	return reply.Frees || len(reply.Return) > 0 || !l.waved && len(reply.Absorbs) > 0
 }
 
 const (
@@ -74,7 +68,7 @@ func (l *levels) guarded(n int) bool { return l.calls+uint64(n) >= maxCalls }
 // possible, because most often a few meters have enough.
 func (l *levels) wave(need int64, held []int64) (n int) {
 	most := min(maxWave, maxCalls-4-int(l.calls))
-	if len(l.held) > 0 || len(held) == 0 {
+	if l.waved || len(held) == 0 {
 		return most
 	}
 	for n < len(held) && need > 0 {
@@ -108,7 +102,7 @@ func (x *exchange) collectReport(id uint64, b *budgetRequest, reply *keymeter.Fl
 }
 
 // forgetCalls drops the state that is needed only as long as the request asks for budget.
-func (l *levels) forgetCalls() { l.calls, l.held, l.reports = 0, nil, nil }
+func (l *levels) forgetCalls() { l.calls, l.waved, l.reports = 0, false, nil }
 
 // countCalls counts calls of objects. Requests that are not in a tree have other limits.
 func (x *exchange) countCalls(b *budgetRequest, n int) {

@@ -288,15 +288,11 @@ func (c *call) flush(f *Flush) (reply FlushReply) {
 		}
 	}
 	if len(reply.Absorbs) >= maxPending {
-		// There may be more batches, and the reply cannot return a slice. The caller asks again when the outbox has
-		// been delivered.
-		reply.Open, c.out.Deliver = max(reply.Open, 1), true
-		if f.Recall {
-			reply.LentMs = max(reply.LentMs, reportMs)
-		}
+		c.flushLater(f, &reply)
 		return reply
 	}
 	newEpoch, closed, waitMs := c.returnUnused(f)
+	reply.Frees = f.Recall && len(c.m.chain.Levels) > 1 && c.m.slice().Granted < f.HeldPico
 	reply.LentMs = max(reply.LentMs, waitMs)
 	c.flushReturns()
 	if !c.m.hasReport() && !newEpoch {
@@ -310,6 +306,15 @@ func (c *call) flush(f *Flush) (reply FlushReply) {
 	c.store()
 	c.out.AlarmMs = minNonZero(c.out.AlarmMs, c.in.NowMs+abi.RedeliverMs)
 	return reply
+}
+
+// flushLater completes a reply that has no room for more batches and cannot return a slice. The caller asks again when
+// the outbox has been delivered.
+func (c *call) flushLater(f *Flush, reply *FlushReply) {
+	reply.Open, c.out.Deliver = max(reply.Open, 1), true
+	if f.Recall {
+		reply.LentMs = max(reply.LentMs, reportMs)
+	}
 }
 
 // undelivered returns the batches in the outbox, at most maxPending.

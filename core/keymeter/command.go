@@ -327,6 +327,9 @@ type FlushReply struct {
 	Open    uint64   // number of open reservations and of leases that are not closed; at least 1 if there may be more batches
 	LentMs  uint64   // for a recall: the time until budget that the meter could not return may be free again; 0: there is none
 	Return  []byte   // a ledger.Return for the Ledger that Flush names; it is in the outbox too
+	// Frees means that the Ledger has granted more to the meter than the meter now holds, so that Absorbs free budget.
+	// Only meters of keys with budgets above their project say so.
+	Frees bool
 }
 
 // SettleWaitMs lists the pauses of a usage report while meters have open reservations or leases: one second in total.
@@ -341,13 +344,18 @@ func DecodeFlushReply(data []byte) (r FlushReply, err error) {
 func (r *FlushReply) fields(f *abi.Fields) {
 	abi.List(f, &r.Absorbs, (*abi.Fields).Bytes)
 	f.Uint(&r.Open)
-	if f.Reading() && f.More() || r.LentMs != 0 || len(r.Return) > 0 {
-		f.Uint(&r.LentMs)
-		if f.Reading() && f.More() || len(r.Return) > 0 {
-			f.Bytes(&r.Return)
+	// Objects of older versions do not know the rest.
+	if !(f.Reading() && f.More() || r.LentMs != 0 || len(r.Return) > 0 || r.Frees) {
+		return
+	}
+	f.Uint(&r.LentMs)
+	if f.Reading() && f.More() || len(r.Return) > 0 || r.Frees {
+		f.Bytes(&r.Return)
+		if f.Reading() && f.More() || r.Frees {
+			f.Bool(&r.Frees)
 		}
-		if r.LentMs == 0 && len(r.Return) == 0 {
-			f.Fail()
-		}
+	}
+	if r.LentMs == 0 && len(r.Return) == 0 && !r.Frees {
+		f.Fail()
 	}
 }
