@@ -12,15 +12,15 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// thresholds are the percentages of the budget at which an alert is sent. Each alert is sent once per period. It is
+// Thresholds are the percentages of a budget at which an alert is sent. Each alert is sent once per period. It is
 // sent again if the budget was raised in the meantime and the spending fell below the threshold.
-var thresholds = [...]uint64{80, 100}
+var Thresholds = [...]uint64{80, 100}
 
 // alerts is row "al": the webhook endpoint, and the alerts that were sent or are pending.
 type alerts struct {
 	endpoint doc.Alerts
 	period   calendar.Period
-	sent     uint64 // bit i: the alert for thresholds[i] was created in this period
+	sent     uint64 // bit i: the alert for Thresholds[i] was created in this period
 	pending  []alert
 	name     string // of the group or the deployment; empty for a project
 }
@@ -99,10 +99,10 @@ func (c *call) checkThresholds() error {
 	if a.period != c.b.period {
 		a.period, a.sent = c.b.period, 0
 	}
-	for i, percent := range thresholds {
+	for i, percent := range Thresholds {
 		bit := uint64(1) << i
 		switch {
-		case !c.b.reached(percent):
+		case !Reached(c.b.spent, c.b.pico, percent):
 			a.sent &^= bit
 		case a.sent&bit == 0:
 			a.sent |= bit
@@ -115,11 +115,12 @@ func (c *call) checkThresholds() error {
 	return nil
 }
 
-func (b *budget) reached(percent uint64) bool {
+// Reached reports whether an amount has reached a percentage of a limit.
+func Reached(spent, limit money.Pico, percent uint64) bool {
 	if percent == 100 {
-		return b.spent >= b.pico
+		return spent >= limit
 	}
-	return b.spent >= b.pico/100*int64(percent)
+	return spent >= limit/100*int64(percent)
 }
 
 // alert creates the message for a threshold. Its ID is the same in all retries. name is that of a group or the
@@ -131,11 +132,7 @@ func (c *call) alert(percent uint64, name string) alert {
 		id += "_" + strconv.FormatUint(part, 10)
 	}
 	b := c.appendNode(c.message("budget.threshold", id), name)
-	b = strconv.AppendUint(append(b, `,"thresholdPercent":`...), percent, 10)
-	b = money.Append(append(b, `,"budget":{"limit":`...), c.b.pico, money.Dollar)
-	b = money.Append(append(b, `,"used":`...), c.b.spent, money.Dollar)
-	b = append(appendBounds(b, c.b.period), `}}}`...)
-	return alert{id: id, body: string(b), createdMs: c.in.NowMs, dueMs: c.in.NowMs}
+	return c.thresholdAlert(id, b, &Crossing{Percent: percent, Period: c.b.period, LimitPico: c.b.pico, SpentPico: c.b.spent})
 }
 
 // appendNode appends the level, the ID and the name of the deployment or a group. A project is named by its ID alone.
@@ -169,12 +166,18 @@ const (
 	giveUpMs     uint64 = 86400_000
 )
 
+// maxPosts limits the posts of one command. The others follow at the alarm.
+const maxPosts = 16
+
 // sendDue posts the alerts that are due, drops those older than giveUpMs, and sets the alarm for the next retry.
 func (c *call) sendDue(a *alerts) {
 	open := a.pending[:0]
 	for _, p := range a.pending {
 		if c.in.NowMs > p.createdMs+giveUpMs {
 			continue
+		}
+		if p.dueMs <= c.in.NowMs && len(c.out.Posts) == maxPosts {
+			p.dueMs = c.in.NowMs + 1
 		}
 		if p.dueMs <= c.in.NowMs {
 			c.out.Posts = append(c.out.Posts, post(&a.endpoint, &p, c.in.NowMs))

@@ -354,6 +354,9 @@ func (c *call) absorb(a *Absorb) error {
 	if err := c.addViolations(a); err != nil {
 		return err
 	}
+	if err := c.addCrossings(a); err != nil {
+		return err
+	}
 	c.put(rowKeys+a.Key, abi.EncodeFields(0, 64, m.fields))
 	c.put(rowBudget, abi.EncodeFields(0, 64, c.b.fields))
 	return nil

@@ -44,6 +44,7 @@ const (
 	opContribution = 41
 	opForward      = 42
 	opReturns      = 43
+	opCrossed      = 45 // an absorb with crossings, which come first
 
 	// Older layouts of absorb, which outboxes may still contain. They have no violations. Instead of the epoch and
 	// the held amount, the first two have a returned amount. The first also lacks hours, latencies, the key ID and
@@ -168,17 +169,28 @@ type Absorb struct {
 	Usage      []Usage
 	Recent     []Request // the newest requests since the last batch, oldest first
 	Violations []ViolationGroup
+	Crossings  []Crossing // thresholds of the key's own budget since the last batch
 
 	returnedPico int64 // Epoch 0: the part of the slice that the meter returns
 }
 
 // Encode encodes the command.
-func (c *Absorb) Encode() []byte { return abi.EncodeFields(opAbsorb, 256, c.fields) }
+func (c *Absorb) Encode() []byte {
+	op := uint64(opAbsorb)
+	if len(c.Crossings) > 0 {
+		op = opCrossed
+	}
+	return abi.EncodeFields(op, 256, func(f *abi.Fields) { c.fieldsOf(f, op) })
+}
 
-func (c *Absorb) fields(f *abi.Fields) { c.fieldsOf(f, opAbsorb) }
-
-// fieldsOf lists the fields of a batch in one of the four layouts.
+// fieldsOf lists the fields of a batch in one of the layouts.
 func (c *Absorb) fieldsOf(f *abi.Fields, op uint64) {
+	if op == opCrossed {
+		if abi.List(f, &c.Crossings, CrossingFields); len(c.Crossings) == 0 {
+			f.Fail()
+		}
+		op = opAbsorb
+	}
 	f.String(&c.Key)
 	if op != opFirstAbsorb {
 		f.String(&c.KeyID)
@@ -210,10 +222,10 @@ func (c *Absorb) fieldsOf(f *abi.Fields, op uint64) {
 
 // isAbsorb reports whether an op code belongs to a batch.
 func isAbsorb(op uint64) bool {
-	return op == opAbsorb || op == opFirstAbsorb || op == opSecondAbsorb || op == opThirdAbsorb
+	return op == opAbsorb || op == opCrossed || op == opFirstAbsorb || op == opSecondAbsorb || op == opThirdAbsorb
 }
 
-// DecodeAbsorb decodes a batch in any of the four layouts.
+// DecodeAbsorb decodes a batch in any of the layouts.
 func DecodeAbsorb(data []byte) (c Absorb, err error) {
 	r := abi.Reader{Buf: data}
 	op := r.Uint()
