@@ -52,6 +52,7 @@ func (a *Amounts) Of(u doc.Unit) int64 {
 type Level struct {
 	Ledger          string // its name; empty for the Ledger of the key's project
 	Slot            uint64 // identifies the level in the meter, even after the project has moved; 0 for the project's Ledger
+	Soft            bool   // counts, but does not stop requests; the Ledger has no budget to grant
 	Own             int64  // one more than the key's own budget per period, which has no Ledger; 0: there is a Ledger
 	Slice, Previous Slice
 	Epoch           uint64 // a new one starts when the meter returns budget; grants of earlier epochs are void
@@ -113,9 +114,9 @@ func (c *Chain) Above() []Level { return c.Levels[:c.ProjectAt()] }
 
 // Free returns the dollars that can be reserved at all levels, in picodollars.
 func (c *Chain) Free() int64 {
-	free := c.Project().Slice.Free()
+	free := int64(doc.Endless)
 	for i := range c.Levels {
-		if l := &c.Levels[i]; l.Unit() == doc.Dollars {
+		if l := &c.Levels[i]; l.Unit() == doc.Dollars && !l.Soft {
 			free = min(free, l.Slice.Free())
 		}
 	}
@@ -187,6 +188,17 @@ func (c *Chain) take(from *[]Level, now uint64, name string) Level {
 // setOwn sets the limit of a key's own budget. It keeps the spending of the period.
 func (l *Level) setOwn(limit int64) {
 	l.Own, l.Slice.Live, l.Slice.Granted = limit+1, true, limit
+}
+
+// Soften sets whether a level stops requests. A level that begins to stop them keeps what it has counted in its period
+// and what requests in progress have reserved, so that the Ledger learns of both. hardened reports whether it begins.
+func (l *Level) Soften(soft bool) (hardened bool) {
+	hardened = l.Soft && !soft
+	if l.Soft = soft; hardened {
+		l.Slice.Granted = max(l.Slice.Granted, money.Add(l.Slice.Spent, l.Slice.Reserved))
+		l.Return()
+	}
+	return hardened
 }
 
 func (c *Chain) isBelow(ledgers []string) bool {
@@ -261,13 +273,16 @@ func (c *Chain) FormerNamed(ledger string) *Level {
 // FreeAt returns the dollars that can be reserved in a period of the project and at other places, in picodollars. It is
 // 0 if one of them is no longer tracked.
 func (c *Chain) FreeAt(project calendar.Period, places []Place) int64 {
-	free := c.Project().freeIn(project)
+	free := int64(doc.Endless)
+	if l := c.Project(); !l.Soft {
+		free = l.freeIn(project)
+	}
 	for _, p := range places {
 		l := c.bySlot(p.Slot)
 		if l == nil {
 			return 0
 		}
-		if l.Unit() == doc.Dollars {
+		if l.Unit() == doc.Dollars && !l.Soft {
 			free = min(free, l.freeIn(p.Period))
 		}
 	}

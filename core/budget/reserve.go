@@ -103,6 +103,9 @@ func (c *Chain) onlyHeld(level int, q *Request, want *Amounts) bool {
 func (c *Chain) suffices(i int, q *Request, want *Amounts) bool {
 	l := &c.Levels[i]
 	free, amount := l.Slice.Free(), want.Of(l.Unit())
+	if l.Soft { // the project's Ledger is asked for nothing, but learns that the key is in use
+		return i != c.ProjectAt() || l.Slice.Live || q.Counted
+	}
 	if l.Unit() != doc.Dollars {
 		return amount == 0 || l.Slice.Live && free >= amount
 	}
@@ -159,7 +162,7 @@ func (c *Chain) shortfall(now uint64, i int, q *Request, a *Amounts) Shortfall {
 		least = min(want, q.LeastPico)
 	}
 	short := Shortfall{Level: i, Period: l.Slice.Period, Epoch: l.Epoch, HeldPico: l.Slice.Granted, WaitMs: c.heldMs(now, i)}
-	if free := l.Slice.Free(); want > 0 {
+	if free := l.Slice.Free(); want > 0 && !l.Soft {
 		short.NeedPico, short.LeastPico = money.Add(want, max(-free, 0)), max(0, money.Add(least, -free))
 	}
 	return short

@@ -25,13 +25,13 @@ var (
 		Cache: doc.CacheGlobal, Unbounded: true, Contact: "c", RecordProviderErrors: true,
 		Chain: []doc.Node{{ID: "root", Name: "all", Cycle: calendar.Weekly, Epoch: 2}, {ID: "grp_1", Unit: doc.Tokens}}, Group: "grp_1",
 		Limits: doc.PeriodLimits{Requests: 3, Tokens: 4}, Restrictions: []doc.Restriction{{ID: "grp_1", Name: "n", Models: []string{"a"}}}, GroupArchived: true,
-		Path: 3, Paths: []doc.Path{{Number: 2}, {Number: 3, Nodes: []doc.Ancestor{{ID: "root", Epoch: 2, Counted: true}, {ID: "grp_1"}}}},
+		Soft: true, Path: 3, Paths: []doc.Path{{Number: 2}, {Number: 3, Nodes: []doc.Ancestor{{ID: "root", Epoch: 2, Counted: true}, {ID: "grp_1"}}}},
 	}
 	wholeKey = doc.Key{
 		ID: "key_1", ProjectID: "proj_1", Name: "k", Kind: keys.Project, Environment: keys.Development, Hash: "h", Last4: "abcd", Status: doc.Inactive,
 		CreatedMs: 1, Models: []string{"m"}, Limits: doc.Limits{PerSecond: 1, PerDay: 2, TokensPerMinute: 3}, Permissions: doc.MaySeeUsage, ExpiresMs: 4,
 		ReplacedBy: "key_2",
-		Budget:     doc.KeyBudget{Budgeted: true, BudgetPico: 5, Limits: doc.PeriodLimits{Requests: 6, Tokens: 7}, Cycle: calendar.Total, Epoch: 8},
+		Budget:     doc.KeyBudget{Budgeted: true, BudgetPico: 5, Limits: doc.PeriodLimits{Requests: 6, Tokens: 7}, Cycle: calendar.Total, Epoch: 8, Soft: true},
 	}
 	wholeGroup = doc.Group{
 		ID: "grp_1", Name: "g", Parent: "root", Budgeted: true, BudgetPico: 1, Cycle: calendar.Weekly, Epoch: 2, Soft: true,
@@ -158,8 +158,9 @@ func TestNewestFormatsAreOptional(t *testing.T) {
 	for n, drop := range []func(){
 		func() {
 			p.Chain, p.Group, p.Limits, p.Restrictions, p.GroupArchived = nil, "", doc.PeriodLimits{}, nil, false
-			p.Path, p.Paths = 0, nil
+			p.Path, p.Paths, p.Soft = 0, nil, false
 			r.Chain, r.Restrictions, r.Own, r.Path = nil, nil, doc.KeyBudget{}, 0
+			r.Soft, r.KeyName = false, ""
 		},
 		func() { p.RecordProviderErrors, r.RecordProviderErrors = false, false },
 	} {
@@ -219,6 +220,7 @@ func TestChangesThatAffectKeys(t *testing.T) {
 		"cache scope": {func(p *doc.Project) { p.Cache = doc.CacheOff }, true},
 		"cycle":       {func(p *doc.Project) { p.Cycle = calendar.Weekly }, true}, "epoch": {func(p *doc.Project) { p.Epoch++ }, true},
 		"policy": {func(p *doc.Project) { p.Policy.Version++ }, true}, "name": {func(p *doc.Project) { p.Name = "x" }, false},
+		"soft":   {func(p *doc.Project) { p.Soft = false }, true},
 		"errors": {func(p *doc.Project) { p.RecordProviderErrors = false }, true},
 		"budget": {func(p *doc.Project) { p.BudgetPico++ }, false}, "alerts": {func(p *doc.Project) { p.Alerts.URL = "" }, false},
 	} {

@@ -74,6 +74,7 @@ type Node struct {
 	Unit  Unit
 	Cycle calendar.Cycle
 	Epoch uint64 // how often the cycle was changed
+	Soft  bool   // counts, but does not stop requests; only of a project's limits, because soft groups are in no chain
 }
 
 // Ledger returns the name of the Ledger that owns the budget.
@@ -89,6 +90,7 @@ func chainField(f *abi.Fields, chain *[]Node) {
 		unitField(f, &n.Unit)
 		abi.Enum(f, &n.Cycle)
 		f.Uint(&n.Epoch)
+		f.Bool(&n.Soft)
 	})
 	if f.Reading() && len(*chain) > MaxChain {
 		f.Fail()

@@ -12,6 +12,7 @@ type KeyBudget struct {
 	Limits     PeriodLimits
 	Cycle      calendar.Cycle
 	Epoch      uint64 // how often the cycle was changed
+	Soft       bool   // the budget and the limits are counted, but do not stop requests
 }
 
 // Period returns the budget period that contains a day.
@@ -19,7 +20,8 @@ func (b *KeyBudget) Period(day uint64) calendar.Period {
 	return calendar.NewPeriod(b.Cycle, b.Epoch, day)
 }
 
-// Own returns the limits in the order of the units.
+// Own returns the limits that stop requests, in the order of the units. Those of a soft budget are Endless, so that the
+// meter counts and never refuses.
 func (b *KeyBudget) Own() (own []Own) {
 	if b.Budgeted {
 		own = append(own, Own{Dollars, b.BudgetPico})
@@ -29,8 +31,16 @@ func (b *KeyBudget) Own() (own []Own) {
 			own = append(own, Own{u, int64(n)})
 		}
 	}
+	for i := range own {
+		if b.Soft {
+			own[i].Limit = Endless
+		}
+	}
 	return own
 }
+
+// Endless is a limit that no spending reaches. Sums of it and of any spending do not overflow.
+const Endless = 1 << 61
 
 // Own is one of a key's own limits per budget period.
 type Own struct {
@@ -39,7 +49,7 @@ type Own struct {
 }
 
 func (b *KeyBudget) fields(f *abi.Fields) {
-	f.Bool(&b.Budgeted)
+	f.Flags(&b.Budgeted, &b.Soft)
 	f.Int(&b.BudgetPico)
 	b.Limits.fields(f)
 	abi.Enum(f, &b.Cycle)

@@ -39,6 +39,9 @@ type Project struct {
 	// such budgets is stored in an older format.
 	Chain []Node
 	Group string // ID of the group that the project belongs to; empty: the deployment itself
+	// Soft says that the budget and the limits per budget period are counted, but do not stop requests. A project without
+	// it is stored in an older format.
+	Soft bool
 	// Limits are counted per budget period. A project without limits is stored in an older format.
 	Limits PeriodLimits
 	// Restrictions are the lists of models of the deployment and the groups above the project, from the deployment down.
@@ -57,7 +60,7 @@ func (p *Project) path() []Node {
 	nodes := slices.Clip(p.Chain)
 	for u := Requests; u < units; u++ {
 		if p.Limits.Of(u) > 0 {
-			nodes = append(nodes, Node{ID: p.ID, Unit: u, Cycle: p.Cycle, Epoch: p.Epoch})
+			nodes = append(nodes, Node{ID: p.ID, Unit: u, Cycle: p.Cycle, Epoch: p.Epoch, Soft: p.Soft})
 		}
 	}
 	return nodes
@@ -79,7 +82,7 @@ func (p *Project) Encode() []byte {
 	var w abi.Writer
 	format := uint64(projectFormat)
 	switch { // older instances read the older formats
-	case len(p.Chain) > 0 || p.Group != "" || p.Limits != PeriodLimits{} || len(p.Restrictions) > 0 || p.GroupArchived || p.Path > 0:
+	case len(p.Chain) > 0 || p.Group != "" || p.Limits != PeriodLimits{} || len(p.Restrictions) > 0 || p.GroupArchived || p.Path > 0 || p.Soft:
 	case p.RecordProviderErrors:
 		format = 6
 	default:
@@ -144,7 +147,7 @@ func (p *Project) treeFields(f *abi.Fields) {
 	chainField(f, &p.Chain)
 	p.Limits.fields(f)
 	restrictionsField(f, &p.Restrictions)
-	f.Bool(&p.GroupArchived)
+	f.Flags(&p.GroupArchived, &p.Soft)
 	f.Uint(&p.Path)
 	PathsField(f, &p.Paths)
 }

@@ -32,6 +32,8 @@ type Record struct {
 	Restrictions         []Restriction
 	Own                  KeyBudget
 	Path                 uint64 // see Project
+	Soft                 bool   // see Project
+	KeyName              string // for alerts of the key's own budget; empty: it has none
 }
 
 // NewRecord returns the record of a key in a project, given their versions in the Directory.
@@ -42,7 +44,16 @@ func NewRecord(k *Key, keyVersion uint64, p *Project, projectVersion uint64) Rec
 		Permissions: k.Permissions, ExpiresMs: k.ExpiresMs, Cycle: p.Cycle, Epoch: p.Epoch, Policy: p.Policy.Version,
 		Unbounded: p.Unbounded, Cache: p.Cache, Contact: p.Contact, RecordProviderErrors: p.RecordProviderErrors, Chain: p.path(),
 		Restrictions: p.Restrictions, Own: k.Budget, Path: p.Path,
+		Soft: p.Soft, KeyName: k.alertName(),
 	}
+}
+
+// alertName returns the key's name if alerts contain it.
+func (k *Key) alertName() string {
+	if k.Budget.Budgeted {
+		return k.Name
+	}
+	return ""
 }
 
 // Differs reports whether two records differ in anything other than their versions.
@@ -76,7 +87,7 @@ func (rec *Record) Encode() []byte {
 	w := abi.Writer{Buf: make([]byte, 0, 192)}
 	format := uint64(recordFormat)
 	switch { // older instances read the older formats
-	case len(rec.Chain) > 0, len(rec.Restrictions) > 0, rec.Own != KeyBudget{}, rec.Path > 0:
+	case len(rec.Chain) > 0, len(rec.Restrictions) > 0, rec.Own != KeyBudget{}, rec.Path > 0, rec.Soft:
 	case rec.RecordProviderErrors:
 		format = 7
 	default:
@@ -147,4 +158,6 @@ func (rec *Record) treeFields(f *abi.Fields) {
 	restrictionsField(f, &rec.Restrictions)
 	rec.Own.fields(f)
 	f.Uint(&rec.Path)
+	f.Bool(&rec.Soft)
+	f.String(&rec.KeyName)
 }

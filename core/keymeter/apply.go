@@ -128,6 +128,7 @@ func (c *call) put(key string, value []byte) {
 
 // store writes the meter, and sets the alarm for its next scheduled work or for a batch that must be delivered now.
 func (c *call) store() {
+	c.m.cross(c.in.NowMs)
 	c.put(rowMeter, c.m.encode())
 	c.out.AlarmMs = c.m.alarmMs()
 	if c.out.Deliver {
@@ -359,7 +360,7 @@ const debtDelayMs = 500
 // returned.
 func (m *meter) balance(admittedMs uint64) {
 	switch s := m.slice(); {
-	case s.Free() < 0 && m.hasReport():
+	case s.Free() < 0 && m.hasReport() && !m.level().Soft:
 		m.reportWithin(debtDelayMs)
 	case s.Free() > 0 && admittedMs <= m.level().RecalledMs:
 		m.level().Return()
@@ -367,7 +368,7 @@ func (m *meter) balance(admittedMs uint64) {
 	for i := range m.chain.ProjectAt() {
 		l := &m.chain.Levels[i]
 		switch free := l.Slice.Free(); {
-		case free < 0 && l.Unsent:
+		case free < 0 && l.Unsent && !l.Soft:
 			m.returnWithin(debtDelayMs)
 		case free > 0 && admittedMs <= l.RecalledMs:
 			l.Return()

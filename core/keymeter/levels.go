@@ -139,7 +139,7 @@ func (m *meter) asksToLend(a *Admit) AdmitReply {
 	reply := AdmitReply{Verdict: Short}
 	var short []budget.Shortfall
 	for i := range m.chain.ProjectAt() + 1 {
-		if l := &m.chain.Levels[i]; l.Slice.Free()-a.AmountPico < lendAmounts/4*a.AmountPico {
+		if l := &m.chain.Levels[i]; !l.Soft && l.Slice.Free()-a.AmountPico < lendAmounts/4*a.AmountPico {
 			short = append(short, budget.Shortfall{Level: i, Period: l.Slice.Period, Epoch: l.Epoch, HeldPico: l.Slice.Granted})
 		}
 	}
@@ -291,4 +291,20 @@ func (m *meter) setPath(now uint64) {
 	if m.chain.SetPath(now, names, own) && len(m.chain.Former) > 0 {
 		m.returns.dueMs = minNonZero(m.returns.dueMs, now+debtDelayMs)
 	}
+	above, project := m.soften()
+	if above {
+		m.returns.dueMs = minNonZero(m.returns.dueMs, now+debtDelayMs)
+	}
+	if project {
+		m.flushMs = minNonZero(m.flushMs, now+debtDelayMs)
+	}
+}
+
+// soften tells the levels whether they stop requests, as the record says. The results report whether levels begin to stop
+// them: some above the project's, or the project's own. Their Ledgers must then learn the spending.
+func (m *meter) soften() (above, project bool) {
+	for i := range min(len(m.record.Chain), m.chain.ProjectAt()) {
+		above = m.chain.Levels[i].Soften(m.record.Chain[i].Soft) || above
+	}
+	return above, m.level().Soften(m.record.Soft)
 }

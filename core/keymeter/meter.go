@@ -58,8 +58,9 @@ type meter struct {
 	flushMs        uint64  // when usage, recent and violations are to be reported; 0: nothing to report
 	outSeq         uint64  // number of the last batch
 	returns        returns // to the Ledgers above the project
-	nextForgetMs   uint64  // when the next row is to be deleted; 0: none
-	size           int     // of the row that was read
+	crossed        crossed
+	nextForgetMs   uint64 // when the next row is to be deleted; 0: none
+	size           int    // of the row that was read
 }
 
 // recentRequests stay encoded, because they are only read when a batch is made.
@@ -87,6 +88,7 @@ func decodeMeter(data []byte) (*meter, error) {
 	m := newMeter()
 	m.size = len(data)
 	err := abi.DecodeFields(data, m.fields)
+	m.soften()
 	return m, err
 }
 
@@ -353,7 +355,9 @@ func (m *meter) usageFor(ms uint64, model string, path ledger.Path) *ledger.Usag
 }
 
 // hasReport reports whether there is anything to report to the project's Ledger.
-func (m *meter) hasReport() bool { return len(m.usage)+m.recent.Len()+len(m.violations.pending) > 0 }
+func (m *meter) hasReport() bool {
+	return len(m.usage)+m.recent.Len()+len(m.violations.pending)+len(m.crossed.pending) > 0
+}
 
 // reportWithin schedules a report, unless an earlier one is scheduled.
 func (m *meter) reportWithin(ms uint64) { m.flushMs = minNonZero(m.flushMs, m.lastMs+ms) }
@@ -381,11 +385,13 @@ func minNonZero(a, b uint64) uint64 {
 
 // nextBatch encodes the unreported usage and violations as the next numbered batch and clears them.
 func (m *meter) nextBatch(key string, closed bool) []byte {
+	m.cross(m.lastMs)
 	m.outSeq++
 	batch := ledger.Absorb{
 		Key: key, KeyID: m.record.KeyID, Seq: m.outSeq, Period: m.slice().Period, Epoch: m.level().Epoch, HeldPico: m.slice().Granted, Closed: closed,
 		LastUsedMs: m.lastUsedMs, Usage: m.usage, Recent: m.recent.Decode(ledger.RequestFields), Violations: m.violations.pending,
+		Crossings: m.crossed.pending,
 	}
-	m.usage, m.recent, m.violations.pending, m.flushMs = nil, recentRequests{}, nil, 0
+	m.usage, m.recent, m.violations.pending, m.crossed.pending, m.flushMs = nil, recentRequests{}, nil, nil, 0
 	return batch.Encode()
 }

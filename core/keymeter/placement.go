@@ -121,6 +121,7 @@ func (m *meter) treeFields(f *abi.Fields) {
 	f.Uint(&m.returns.seq)
 	f.Uint(&m.returns.lastMs)
 	f.Uint(&m.returns.dueMs)
+	m.crossed.fields(f)
 	above, own := c.Above(), c.Levels[c.ProjectAt()+1:]
 	abi.List(f, &above, levelFields)
 	if abi.List(f, &own, levelFields); f.Reading() {

@@ -74,11 +74,11 @@ func (w *tree) record(name, plan string, path []string) doc.Record {
 		if unit == doc.Dollars {
 			nodes = append(nodes, doc.Ancestor{ID: id, Epoch: w.periods[id].Epoch(), Counted: !w.soft[id]})
 		}
-		if !w.soft[id] {
-			r.Chain = append(r.Chain, doc.Node{ID: node, Name: "the group " + node, Unit: unit, Cycle: w.periods[id].Cycle(), Epoch: w.periods[id].Epoch()})
+		if !w.soft[id] || node == r.ProjectID {
+			r.Chain = append(r.Chain, doc.Node{ID: node, Name: "the group " + node, Unit: unit, Cycle: w.periods[id].Cycle(), Epoch: w.periods[id].Epoch(), Soft: w.soft[id]})
 		}
 	}
-	r.Own, r.Path = w.own, w.pathOf(r.ProjectID, nodes)
+	r.Own, r.Path, r.Soft, r.KeyName = w.own, w.pathOf(r.ProjectID, nodes), w.soft[r.ProjectID], "name of "+name
 	w.version++
 	r.Version = w.version
 	return r
