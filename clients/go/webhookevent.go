@@ -18,17 +18,17 @@ type WebhookEvent struct {
 // UnknownWebhookData.
 type WebhookData interface{ webhookData() }
 
-// BudgetThreshold says that the spending has reached a percentage of the budget of a project or a group.
+// BudgetThreshold says that the spending has reached a percentage of the budget of a project, a key or a group.
 type BudgetThreshold struct {
 	ProjectID        string        `json:"projectId"`        // empty for a group and the deployment
-	Node             *BudgetNode   `json:"node"`             // the group or the deployment; nil for a project
+	Node             *BudgetNode   `json:"node"`             // the key, the group or the deployment; nil for a project
 	ThresholdPercent int           `json:"thresholdPercent"` // 80 or 100
 	Budget           WebhookBudget `json:"budget"`
 }
 
-// BudgetNode is a group or the deployment.
+// BudgetNode is a key, a group or the deployment.
 type BudgetNode struct {
-	Level string `json:"level"` // group or deployment
+	Level string `json:"level"` // key, group or deployment
 	ID    string `json:"id"`
 	Name  string `json:"name"`
 }

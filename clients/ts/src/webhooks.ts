@@ -21,7 +21,7 @@ export interface BudgetThresholdEvent extends WebhookEventFields {
     /** Null for a group and the deployment. */
     projectId: string | null
     /** The group or the deployment. Not set for a project. */
-    node?: { level: 'group' | 'deployment'; id: string; name: string }
+    node?: { level: 'key' | 'group' | 'deployment'; id: string; name: string }
     thresholdPercent: 80 | 100
     /** `limit` and `used` are in dollars. Times are ISO 8601, and the end is exclusive. A budget that never resets has none. */
     budget: { limit: number; used: number; start: string | null; end: string | null }

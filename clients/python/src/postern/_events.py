@@ -14,7 +14,7 @@ def _raw() -> Raw:
 
 @dataclass(frozen=True)
 class BudgetPeriod:
-    """The budget of a project or a group and how much of it was used, in dollars."""
+    """The budget of a project, a key or a group and how much of it was used, in dollars."""
 
     limit: float
     used: float
@@ -26,17 +26,17 @@ class BudgetPeriod:
 
 @dataclass(frozen=True)
 class BudgetNode:
-    """A group, or the deployment."""
+    """A key, a group, or the deployment."""
 
     level: str
-    """`group` or `deployment`."""
+    """`key`, `group` or `deployment`."""
     id: str
     name: str
 
 
 @dataclass(frozen=True)
 class BudgetThreshold:
-    """A project or a group has used a large part of its budget."""
+    """A project, a key or a group has used a large part of its budget."""
 
     project_id: str | None
     """None for a group and the deployment."""
@@ -44,7 +44,7 @@ class BudgetThreshold:
     """80 or 100."""
     budget: BudgetPeriod
     node: BudgetNode | None = None
-    """The group or the deployment. None for a project."""
+    """The key, the group or the deployment. None for a project."""
     raw: Raw = field(default_factory=_raw, repr=False, compare=False)
 
 
