@@ -31,7 +31,7 @@ func TestMessages(t *testing.T) {
 		{"POST", "/api/admin/projects", `{"name":"x","models":[5]}`, "models must be an array of strings, got an array with other elements"},
 		{"POST", "/api/admin/projects", `{"name":"x","alerts":{}}`, "alerts cannot be set when the project is created; set it with PATCH afterwards"},
 		{"POST", "/api/admin/projects", `[]`, "body must be a JSON object, got an array"},
-		{"PATCH", path, `{"owner":"me"}`, "owner is unknown; the fields are version, name, plan, budget, budgetPeriod, limits, cache, cacheTtlSeconds, unbounded, recordProviderErrors, contact, models, routes, group and alerts"},
+		{"PATCH", path, `{"owner":"me"}`, "owner is unknown; the fields are version, name, plan, budget, budgetPeriod, limits, enforce, cache, cacheTtlSeconds, unbounded, recordProviderErrors, contact, models, routes, group and alerts"},
 		{"PATCH", path, `{"region":"weur"}`, "region cannot be changed after creation"},
 		{"PATCH", path, `{"version":99}`, "version is 1, got 99"},
 		{"PATCH", keyPath, `{"version":7}`, "version is 1, got 7"},

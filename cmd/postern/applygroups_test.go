@@ -203,8 +203,9 @@ projects:
     group: Vision
     budget: 5
     limits: {requestsPerPeriod: 100, tokensPerPeriod: null}
+    enforce: soft
     keys:
-      - {name: Backend, budget: 1.5, budgetPeriod: week, limits: {requestsPerDay: 5, tokensPerPeriod: 700}}
+      - {name: Backend, budget: 1.5, budgetPeriod: week, limits: {requestsPerDay: 5, tokensPerPeriod: 700}, enforce: soft}
 `
 
 func TestApplyAllSettingsOfGroups(t *testing.T) {
@@ -225,6 +226,9 @@ func TestApplyAllSettingsOfGroups(t *testing.T) {
 		if !strings.Contains(out, want) {
 			t.Errorf("the difference lacks %s\n%s", want, out)
 		}
+	}
+	if n := strings.Count(out, `enforce: "soft" → "hard"`); n != 3 {
+		t.Errorf("enforce changes %d times, want once for the group, the project and the key\n%s", n, out)
 	}
 	s.noChanges(s.file("changed.yaml", changed))
 }

@@ -51,7 +51,6 @@ func (f groupCommands) fields(c *cobra.Command) func(now *admin.Group) (map[stri
 	flags.String("budget-period", "", "month, week, day or total (prepaid; see postern credits)")
 	periodLimitFlags(c)
 	flags.StringSlice("models", nil, "models and tiers that keys below the group may use; empty: all")
-	flags.String("enforce", "", "hard (default): refuse what exceeds the budget and the limits; soft: only count and alert")
 	flags.String("alerts", "", "URL that is called about the budget, or none")
 	return func(now *admin.Group) (map[string]any, error) {
 		body := map[string]any{}
@@ -107,8 +106,9 @@ func budgetField(c *cobra.Command, body map[string]any, optional bool) error {
 	return err
 }
 
-// periodLimitFlags adds the flags that limitFields reads.
+// periodLimitFlags adds the flags that limitFields reads, and --enforce, which becomes a field of the request.
 func periodLimitFlags(c *cobra.Command) {
+	c.Flags().String("enforce", "", "hard (default): refuse what exceeds the budget and the limits; soft: only count and alert")
 	c.Flags().String("requests-per-period", "", "requests per budget period, or none")
 	c.Flags().String("tokens-per-period", "", "tokens per budget period, or none")
 }

@@ -126,6 +126,22 @@ func TestPrepaid(t *testing.T) {
 	s.fails(exitFailed, "must be total", "credits", "10", "--group", "Research")
 }
 
+// TestEnforce sets whether budgets of a project and a key stop requests.
+func TestEnforce(t *testing.T) {
+	s := newShell(t, deployment(t).URL)
+	s.ok("projects", "create", "App", "--enforce", "soft")
+	s.ok("keys", "create", "--name", "Backend", "--budget", "0.5", "--enforce", "soft")
+	for _, command := range []string{"projects show App", "projects show App --json", "keys list --json"} {
+		if out := s.ok(strings.Fields(command)...); !strings.Contains(out, "soft") {
+			t.Errorf("%s:\n%s", command, out)
+		}
+	}
+	if out := s.ok("projects", "update", "App", "--enforce", "hard", "--json"); !strings.Contains(out, `"hard"`) {
+		t.Error(out)
+	}
+	s.fails(exitFailed, "must be hard or soft", "projects", "update", "App", "--enforce", "weak")
+}
+
 // standIn answers calls about one group. It records the calls that change something.
 type standIn struct {
 	*httptest.Server

@@ -120,7 +120,7 @@ func expiry(text string) (string, error) {
 // keyFields adds the fields that flags set.
 func keyFields(c *cobra.Command, body map[string]any) error {
 	flags := c.Flags()
-	for flag, field := range map[string]string{"kind": "kind", "environment": "environment", "budget-period": "budgetPeriod"} {
+	for flag, field := range map[string]string{"kind": "kind", "environment": "environment", "budget-period": "budgetPeriod", "enforce": "enforce"} {
 		if flags.Changed(flag) {
 			body[field], _ = flags.GetString(flag)
 		}

@@ -38,7 +38,7 @@ func projectFields(c *cobra.Command) func() (map[string]any, error) {
 	periodLimitFlags(c)
 	return func() (map[string]any, error) {
 		body := map[string]any{}
-		for flag, field := range map[string]string{"plan": "plan", "budget-period": "budgetPeriod", "cache": "cache", "contact": "contact", "group": "group"} {
+		for flag, field := range map[string]string{"plan": "plan", "budget-period": "budgetPeriod", "enforce": "enforce", "cache": "cache", "contact": "contact", "group": "group"} {
 			if f.Changed(flag) {
 				body[field], _ = f.GetString(flag)
 			}
@@ -176,7 +176,7 @@ func (p *program) showProject(o *connection) *cobra.Command {
 			}
 			table(p.out, [][]string{
 				{"ID", found.ID}, {"Name", plain(found.Name)}, {"Status", found.Status}, {"Plan", plain(found.Plan)},
-				{"Budget", budgetText(found.Budget, found.BudgetPeriod)}, {"Group", orDash(deref(found.Group))}, {"Region", orDash(deref(found.Region))},
+				{"Budget", budgetText(found.Budget, found.BudgetPeriod)}, {"Enforce", orDash(found.Enforce)}, {"Group", orDash(deref(found.Group))}, {"Region", orDash(deref(found.Region))},
 				{"Cache", cacheText(&found)}, {"Unbounded", fmt.Sprint(found.Unbounded)}, {"Provider errors", recordedText(&found)}, {"Contact", orDash(plain(found.Contact))},
 				{"Models", orDash(strings.Join(found.Models, ", "))}, {"Routes", plain(string(found.Routes))}, {"Governor", plain(string(found.Governor))},
 				{"Alerts", plain(string(found.Alerts))}, {"Created", found.CreatedAt}, {"Version", fmt.Sprint(found.Version)},

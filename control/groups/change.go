@@ -16,20 +16,18 @@ const maxNameBytes = 128
 
 // edit is an edit of a group.
 type edit struct {
-	name       string
-	budget     settings.BudgetEdit
-	limits     doc.PeriodLimits
-	models     []string
-	webhook    string
-	secret     []byte // for a new webhook
-	soft       bool
-	hasName    bool
-	hasLimits  bool
-	hasModels  bool
-	hasAlerts  bool
-	hasEnforce bool
-	hideNames  bool
-	hasHide    bool
+	name      string
+	budget    settings.BudgetEdit
+	limits    doc.PeriodLimits
+	models    []string
+	webhook   string
+	secret    []byte // for a new webhook
+	hasName   bool
+	hasLimits bool
+	hasModels bool
+	hasAlerts bool
+	hideNames bool
+	hasHide   bool
 }
 
 // readEdit decodes the fields that a new group and a PATCH have in common.
@@ -45,28 +43,25 @@ func (h *handler) readEdit(f *kernel.Fields) (e edit, err error) {
 	e.limits, e.hasLimits = settings.TakePeriodLimits(f)
 	e.models, e.hasModels = f.Models()
 	e.webhook, e.hasAlerts = settings.TakeAlerts(h.Plane, f)
-	word, hasEnforce := f.Choice("enforce", "", enforceWords)
-	e.hasEnforce, e.soft = hasEnforce, word == enforceWords[1]
 	e.secret, err = settings.NewWebhookSecret(h.Rand)
 	return e, err
 }
 
 func (e *edit) apply(g *directory.Group) {
 	kernel.Set(e.hasName, &g.Name, e.name)
-	e.budget.Apply(&g.Budgeted, &g.BudgetPico, &g.Cycle, &g.Epoch)
+	e.budget.Apply(&g.Budgeted, &g.BudgetPico, &g.Cycle, &g.Epoch, &g.Soft)
 	kernel.Set(e.hasLimits, &g.Limits, e.limits)
 	kernel.Set(e.hasModels, &g.Models, e.models)
 	if e.hasAlerts {
 		settings.SetAlerts(&g.Alerts, e.webhook, e.secret)
 	}
-	kernel.Set(e.hasEnforce, &g.Soft, e.soft)
 	kernel.Set(e.hasHide, &g.HideNames, e.hideNames)
 }
 
 // lowered returns the names of the Ledgers of which meters have to return what they hold. A Ledger with the same budget or
 // limit as before is among them, because an earlier attempt may have missed some meters. One with a higher is not.
 func (e *edit) lowered(before, after *directory.Group) (names []string) {
-	if !e.budget.SetsBudget() && !e.hasLimits && !e.hasEnforce {
+	if !e.budget.SetsBudget() && !e.hasLimits {
 		return nil
 	}
 	for _, n := range after.Nodes() {

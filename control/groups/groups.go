@@ -59,21 +59,15 @@ type auditedGroup struct {
 	groupView
 }
 
-// The API's words for whether a budget stops requests.
-var enforceWords = []string{"hard", "soft"}
-
 func viewGroup(g *directory.Group) groupView {
 	v := groupView{
 		ID: g.ID, Name: g.Name, Parent: kernel.NullIfEmpty(g.Parent), Budget: settings.ViewBudget(g.Budgeted, g.BudgetPico),
 		BudgetPeriod: kernel.Translate(g.Cycle, settings.Cycles, settings.CycleWords), Limits: settings.ViewPeriodLimits(g.Limits),
-		Models: append([]string{}, g.Models...), Alerts: settings.ViewAlerts(&g.Alerts, &g.Alerts), Enforce: enforceWords[0], Archived: g.Archived,
+		Models: append([]string{}, g.Models...), Alerts: settings.ViewAlerts(&g.Alerts, &g.Alerts), Enforce: settings.ViewEnforce(g.Soft), Archived: g.Archived,
 		CreatedAt: kernel.TimestampOrNull(g.CreatedMs), Version: g.Revision + 1, Delivery: deliveryWord(false),
 	}
 	if g.ID == doc.Root {
 		v.HideNames = &g.HideNames
-	}
-	if g.Soft {
-		v.Enforce = enforceWords[1]
 	}
 	return v
 }

@@ -89,7 +89,7 @@ func (h *handler) readKey(projectID string, f *kernel.Fields) (directory.Key, er
 	k.Permissions, _ = takePermissions(f, k.Kind)
 	k.Limits, k.Budget.Limits, _ = takeLimits(f)
 	budget := settings.TakeBudget(f)
-	budget.Apply(&k.Budget.Budgeted, &k.Budget.BudgetPico, &k.Budget.Cycle, &k.Budget.Epoch)
+	budget.Apply(&k.Budget.Budgeted, &k.Budget.BudgetPico, &k.Budget.Cycle, &k.Budget.Epoch, &k.Budget.Soft)
 	k.Budget.Epoch = 0 // the first cycle is not a change
 	k.ExpiresMs, _ = takeExpiry(f, h.Now())
 	return k, f.Err()
@@ -202,7 +202,7 @@ func (h *handler) patchKey(c *kernel.Call) (kernel.Answer, error) {
 		kernel.Set(hasPermissions, &k.Permissions, permissions)
 		kernel.Set(hasLimits, &k.Limits, limits)
 		kernel.Set(hasLimits, &k.Budget.Limits, perPeriod)
-		budget.Apply(&k.Budget.Budgeted, &k.Budget.BudgetPico, &k.Budget.Cycle, &k.Budget.Epoch)
+		budget.Apply(&k.Budget.Budgeted, &k.Budget.BudgetPico, &k.Budget.Cycle, &k.Budget.Epoch, &k.Budget.Soft)
 		kernel.Set(hasExpiry, &k.ExpiresMs, expires)
 	})
 }

@@ -38,7 +38,7 @@ func TestCreateKey(t *testing.T) {
 			may := map[string]string{"gateway": `"completions","embeddings","models","usage","validate"`, "project": `"models","usage","violations","triage","registry","registry.edit","compliance"`}[kind]
 			want := fmt.Sprintf(`{"id":%q,"name":"<k>","kind":%q,"environment":%q,"prefix":%q,"last4":%q,"status":"active",`+
 				`"createdAt":"2026-11-21T08:08:07.006Z","lastUsedAt":null,"models":[],"permissions":[%s],`+
-				`"limits":{"requestsPerSecond":null,"requestsPerDay":null,"tokensPerMinute":null,"requestsPerPeriod":null,"tokensPerPeriod":null},"budget":null,"budgetPeriod":"month","expiresAt":null,"replacedBy":null,`+
+				`"limits":{"requestsPerSecond":null,"requestsPerDay":null,"tokensPerMinute":null,"requestsPerPeriod":null,"tokensPerPeriod":null},"budget":null,"budgetPeriod":"month","enforce":"hard","expiresAt":null,"replacedBy":null,`+
 				`"version":1,"value":%q}`,
 				got.Text("id"), kind, environment, value[:8], value[len(value)-4:], may, value)
 			if got.Body.String() != want {

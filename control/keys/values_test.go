@@ -157,7 +157,7 @@ func TestRotate(t *testing.T) {
 			}
 			want := fmt.Sprintf(`{"id":%q,"name":"k","kind":%q,"environment":%q,"prefix":%q,"last4":%q,"status":"active",`+
 				`"createdAt":"2026-11-21T08:08:08.006Z","lastUsedAt":null,"models":["m"],"permissions":["usage"],`+
-				`"limits":{"requestsPerSecond":null,"requestsPerDay":9,"tokensPerMinute":null,"requestsPerPeriod":null,"tokensPerPeriod":null},"budget":null,"budgetPeriod":"month","expiresAt":null,"replacedBy":null,`+
+				`"limits":{"requestsPerSecond":null,"requestsPerDay":9,"tokensPerMinute":null,"requestsPerPeriod":null,"tokensPerPeriod":null},"budget":null,"budgetPeriod":"month","enforce":"hard","expiresAt":null,"replacedBy":null,`+
 				`"version":1,"value":%q}`, fresh.Text("id"), kind, environment, value[:8], value[len(value)-4:], value)
 			if fresh.Body.String() != want {
 				t.Errorf("got %s\nwant %s", fresh.Body, want)

@@ -13,6 +13,7 @@ type budgetEdit struct {
 	amount    money.Pico
 	cycle     string // the API's word for it
 	limits    doc.PeriodLimits
+	enforce   settings.EnforceEdit
 	hasAmount bool
 	hasCycle  bool
 	hasLimits bool
@@ -22,6 +23,7 @@ func takeBudget(f *kernel.Fields) (e budgetEdit) {
 	e.amount, e.hasAmount = f.Budget(0)
 	e.cycle, e.hasCycle = f.Choice("budgetPeriod", "", settings.CycleWords)
 	e.limits, e.hasLimits = settings.TakePeriodLimits(f)
+	e.enforce = settings.TakeEnforce(f)
 	return e
 }
 
@@ -31,19 +33,25 @@ func (e *budgetEdit) apply(p *directory.Project) {
 		settings.SetCycle(&p.Cycle, &p.Epoch, e.cycle)
 	}
 	kernel.Set(e.hasLimits, &p.Limits, e.limits)
+	e.enforce.Apply(&p.Soft)
 }
 
 // affectsKeys reports whether the keys' records contain the edit. They do not contain the amount.
-func (e *budgetEdit) affectsKeys() bool { return e.hasCycle || e.hasLimits }
+func (e *budgetEdit) affectsKeys() bool { return e.hasCycle || e.hasLimits || e.enforce.Given }
 
 // recall returns the budget that meters may hold too much of. An amount or a limit that stays the same is in it, because
-// an earlier attempt may have missed some meters.
+// an earlier attempt may have missed some meters. If the budget is set to hard, all of it is in it, because its Ledgers might
+// not know what the meters have counted.
 func (e *budgetEdit) recall(before, after *directory.Project) kernel.Recall {
 	r := kernel.Recall{Projects: []string{after.ID}}
-	if e.hasAmount && after.BudgetPico <= before.BudgetPico {
+	hard := e.enforce.Given && !after.Soft
+	if hard || e.hasAmount && after.BudgetPico <= before.BudgetPico {
 		r.Ledgers = append(r.Ledgers, "")
 	}
-	if e.hasLimits {
+	if hard {
+		before = after
+	}
+	if hard || e.hasLimits {
 		for _, u := range settings.LoweredUnits(&before.Limits, &after.Limits) {
 			r.Ledgers = append(r.Ledgers, doc.LedgerName(after.ID, u))
 		}

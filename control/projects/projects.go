@@ -38,6 +38,7 @@ type projectView struct {
 	Budget               json.RawMessage               `json:"budget"` // dollars per budget period, exact
 	BudgetPeriod         string                        `json:"budgetPeriod"`
 	Limits               settings.PeriodLimitsView     `json:"limits"` // per budget period
+	Enforce              string                        `json:"enforce"`
 	Cache                string                        `json:"cache"`
 	CacheTTLSeconds      uint64                        `json:"cacheTtlSeconds"`      // 0 if and only if the cache is off
 	Unbounded            bool                          `json:"unbounded"`            // responses have no length limit if the caller does not set one
@@ -61,7 +62,7 @@ type projectsView struct {
 func viewProject(p *directory.Project) projectView {
 	v := projectView{
 		ID: p.ID, Name: p.Name, Plan: p.Plan, Budget: money.Append(nil, p.BudgetPico, money.Dollar),
-		BudgetPeriod: kernel.Translate(p.Cycle, settings.Cycles, settings.CycleWords), Limits: settings.ViewPeriodLimits(p.Limits), Cache: kernel.Translate(p.Cache, cacheScopes, scopeWords),
+		BudgetPeriod: kernel.Translate(p.Cycle, settings.Cycles, settings.CycleWords), Limits: settings.ViewPeriodLimits(p.Limits), Enforce: settings.ViewEnforce(p.Soft), Cache: kernel.Translate(p.Cache, cacheScopes, scopeWords),
 		CacheTTLSeconds: p.CacheTTLSeconds, Unbounded: p.Unbounded, RecordProviderErrors: p.RecordProviderErrors, Contact: p.Contact,
 		Models: append([]string{}, p.Policy.Models...), Routes: settings.ViewRoutes(p.Policy.Routes), Governor: settings.SummarizeGovernor(&p.Policy),
 		Group: kernel.NullIfEmpty(p.Group), Alerts: settings.ViewAlerts(&p.Alerts, &p.Alerts), Status: settings.ProjectStatus(p),
@@ -126,6 +127,8 @@ func (h *handler) newProject(f *kernel.Fields) (directory.Project, error) {
 	cycle, _ := f.Choice("budgetPeriod", settings.CycleWords[0], settings.CycleWords)
 	p.Cycle = kernel.Translate(cycle, settings.CycleWords, settings.Cycles)
 	p.Limits, _ = settings.TakePeriodLimits(f)
+	enforce := settings.TakeEnforce(f)
+	enforce.Apply(&p.Soft)
 	if !f.Null("region") { // null, as in responses
 		p.Region, _ = f.Choice("region", "", kernel.Regions)
 	}

@@ -31,7 +31,7 @@ func TestCreateProject(t *testing.T) {
 		`{"name":"Über <b>&","budget":12.345,"plan":"team","region":"weur","cacheTtlSeconds":60}`)
 	id := got.Text("id")
 	want := `{"id":"` + id + `","name":"Über <b>&","plan":"team","region":"weur","budget":12.345,` +
-		`"budgetPeriod":"month","limits":{"requestsPerPeriod":null,"tokensPerPeriod":null},"cache":"colo","cacheTtlSeconds":60,"unbounded":false,"recordProviderErrors":false,"contact":"","models":[],"routes":{},` +
+		`"budgetPeriod":"month","limits":{"requestsPerPeriod":null,"tokensPerPeriod":null},"enforce":"hard","cache":"colo","cacheTtlSeconds":60,"unbounded":false,"recordProviderErrors":false,"contact":"","models":[],"routes":{},` +
 		`"governor":{"enabled":false,"strictMode":false},"group":null,"alerts":null,"status":"active",` +
 		`"createdAt":"2026-11-21T08:08:07.006Z","version":1}`
 	if got.Body.String() != want {
@@ -53,7 +53,7 @@ func TestCreateProject(t *testing.T) {
 func TestCreateProjectDefaults(t *testing.T) {
 	b := controltest.New(t)
 	got := b.Must(201, "POST", "/api/admin/projects", `{"name":"x"}`)
-	if !strings.Contains(got.Body.String(), `"plan":"free","region":null,"budget":5,"budgetPeriod":"month","limits":{"requestsPerPeriod":null,"tokensPerPeriod":null},"cache":"colo","cacheTtlSeconds":3600,"unbounded":false,"recordProviderErrors":false,"contact":"","models":[],`) {
+	if !strings.Contains(got.Body.String(), `"plan":"free","region":null,"budget":5,"budgetPeriod":"month","limits":{"requestsPerPeriod":null,"tokensPerPeriod":null},"enforce":"hard","cache":"colo","cacheTtlSeconds":3600,"unbounded":false,"recordProviderErrors":false,"contact":"","models":[],`) {
 		t.Error(got.Body)
 	}
 	got = b.Must(201, "POST", "/api/admin/projects", `{"name":"x","plan":"team","region":null}`)

@@ -25,6 +25,7 @@ type KeyView struct {
 	Limits       KeyLimitsView   `json:"limits"`
 	Budget       json.RawMessage `json:"budget"` // dollars per budget period, exact; null: none
 	BudgetPeriod string          `json:"budgetPeriod"`
+	Enforce      string          `json:"enforce"`
 	ExpiresAt    *string         `json:"expiresAt"`  // when the key starts being rejected; null: never
 	ReplacedBy   *string         `json:"replacedBy"` // ID of the key that replaced it in a rotation
 	Version      uint64          `json:"version"`
@@ -39,7 +40,8 @@ func ViewKey(cp *kernel.Plane, k *directory.Key, lastUsedMs uint64) KeyView {
 		Prefix:      keys.Prefix(k.Kind, k.Environment), Last4: k.Last4, Status: KeyStatus(k, cp.NowMs()),
 		CreatedAt: kernel.Timestamp(k.CreatedMs), LastUsedAt: kernel.TimestampOrNull(lastUsedMs), Models: append([]string{}, k.Models...),
 		Permissions: ViewPermissions(k.Permissions, k.Kind), Limits: KeyLimitsView{ViewLimits(k.Limits), ViewPeriodLimits(k.Budget.Limits)},
-		Budget: ViewBudget(k.Budget.Budgeted, k.Budget.BudgetPico), BudgetPeriod: kernel.Translate(k.Budget.Cycle, Cycles, CycleWords), ExpiresAt: kernel.TimestampOrNull(k.ExpiresMs),
+		Budget: ViewBudget(k.Budget.Budgeted, k.Budget.BudgetPico), BudgetPeriod: kernel.Translate(k.Budget.Cycle, Cycles, CycleWords), Enforce: ViewEnforce(k.Budget.Soft),
+		ExpiresAt:  kernel.TimestampOrNull(k.ExpiresMs),
 		ReplacedBy: kernel.NullIfEmpty(k.ReplacedBy), Version: k.Version,
 	}
 }

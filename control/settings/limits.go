@@ -58,23 +58,26 @@ type BudgetEdit struct {
 	sets     bool   // sets or removes the budget
 	exists   bool
 	hasCycle bool
+	enforce  EnforceEdit
 }
 
-// TakeBudget takes the fields "budget", which is an amount or null, and "budgetPeriod".
+// TakeBudget takes the fields "budget", which is an amount or null, "budgetPeriod" and "enforce".
 func TakeBudget(f *kernel.Fields) (e BudgetEdit) {
 	if e.sets = f.Null("budget"); !e.sets {
 		e.amount, e.exists = f.Budget(0)
 		e.sets = e.exists
 	}
 	e.cycle, e.hasCycle = f.Choice("budgetPeriod", "", CycleWords)
+	e.enforce = TakeEnforce(f)
 	return e
 }
 
-// SetsBudget reports whether the edit sets or removes the budget.
-func (e *BudgetEdit) SetsBudget() bool { return e.sets }
+// SetsBudget reports whether the edit sets or removes the budget, or says whether it stops requests.
+func (e *BudgetEdit) SetsBudget() bool { return e.sets || e.enforce.Given }
 
 // Apply changes a budget. A change of the cycle increments the epoch.
-func (e *BudgetEdit) Apply(exists *bool, amount *money.Pico, cycle *calendar.Cycle, epoch *uint64) {
+func (e *BudgetEdit) Apply(exists *bool, amount *money.Pico, cycle *calendar.Cycle, epoch *uint64, soft *bool) {
+	e.enforce.Apply(soft)
 	if e.sets {
 		*exists, *amount = e.exists, e.amount
 	}
@@ -82,6 +85,29 @@ func (e *BudgetEdit) Apply(exists *bool, amount *money.Pico, cycle *calendar.Cyc
 		SetCycle(cycle, epoch, e.cycle)
 	}
 }
+
+// enforceWords are the API's words for whether a budget and its limits stop requests: false and true of "soft".
+var enforceWords = []string{"hard", "soft"}
+
+// ViewEnforce returns the API's word for whether a budget stops requests.
+func ViewEnforce(soft bool) string {
+	if soft {
+		return enforceWords[1]
+	}
+	return enforceWords[0]
+}
+
+// EnforceEdit is an edit of whether a budget stops requests.
+type EnforceEdit struct{ Given, soft bool }
+
+// TakeEnforce takes the field "enforce".
+func TakeEnforce(f *kernel.Fields) EnforceEdit {
+	word, given := f.Choice("enforce", "", enforceWords)
+	return EnforceEdit{given, word == enforceWords[1]}
+}
+
+// Apply changes whether a budget stops requests.
+func (e *EnforceEdit) Apply(soft *bool) { kernel.Set(e.Given, soft, e.soft) }
 
 // LoweredUnits returns the units whose limits a change did not raise. Meters may hold too much of them. That includes
 // limits that stay the same, because an earlier attempt may have missed some meters.

@@ -15,6 +15,7 @@ type Project struct {
 	Region               *string         `json:"region"`
 	Budget               json.RawMessage `json:"budget"`
 	BudgetPeriod         string          `json:"budgetPeriod"`
+	Enforce              string          `json:"enforce,omitempty"` // hard or soft; older servers have none
 	Cache                string          `json:"cache"`
 	CacheTTLSeconds      uint64          `json:"cacheTtlSeconds"`
 	Unbounded            bool            `json:"unbounded"`
@@ -45,9 +46,10 @@ type Key struct {
 	Models      []string        `json:"models"`
 	Permissions []string        `json:"permissions"`
 	Limits      json.RawMessage `json:"limits"`
-	// Budget and BudgetPeriod are the key's own budget. Older servers have none.
+	// Budget, BudgetPeriod and Enforce are the key's own budget. Older servers have none.
 	Budget       json.RawMessage `json:"budget,omitempty"`
 	BudgetPeriod string          `json:"budgetPeriod,omitempty"`
+	Enforce      string          `json:"enforce,omitempty"`
 	ExpiresAt    *string         `json:"expiresAt"`
 	ReplacedBy   *string         `json:"replacedBy"`
 	Version      uint64          `json:"version"`

@@ -68,10 +68,10 @@ const many, anyKey = "[]", "{}"
 var (
 	targetShape  = shape{"model": nil, "weight": nil}
 	actions      = shape{"input": nil, "output": nil, "system": nil}
-	keyShape     = shape{"id": nil, "name": nil, "kind": nil, "environment": nil, "models": nil, "permissions": nil, "budget": nil, "budgetPeriod": nil, "limits": {"requestsPerSecond": nil, "requestsPerDay": nil, "tokensPerMinute": nil, "requestsPerPeriod": nil, "tokensPerPeriod": nil}, "expiresAt": nil, "status": nil}
+	keyShape     = shape{"id": nil, "name": nil, "kind": nil, "environment": nil, "models": nil, "permissions": nil, "budget": nil, "budgetPeriod": nil, "enforce": nil, "limits": {"requestsPerSecond": nil, "requestsPerDay": nil, "tokensPerMinute": nil, "requestsPerPeriod": nil, "tokensPerPeriod": nil}, "expiresAt": nil, "status": nil}
 	entryShape   = shape{"model": nil, "state": nil, "reason": nil, "owner": nil, "purpose": nil, "riskTier": nil, "dataClasses": nil, "regions": nil, "retention": nil, "links": nil, "reviewDate": nil, "successor": nil, "sunsetAt": nil, "keys": nil}
 	projectShape = shape{
-		"id": nil, "name": nil, "plan": nil, "budget": nil, "budgetPeriod": nil, "region": nil, "cache": nil, "cacheTtlSeconds": nil, "unbounded": nil, "recordProviderErrors": nil, "contact": nil, "group": nil, "limits": periodLimits, "models": nil, "status": nil,
+		"id": nil, "name": nil, "plan": nil, "budget": nil, "budgetPeriod": nil, "enforce": nil, "region": nil, "cache": nil, "cacheTtlSeconds": nil, "unbounded": nil, "recordProviderErrors": nil, "contact": nil, "group": nil, "limits": periodLimits, "models": nil, "status": nil,
 		"routes": {anyKey: {"strategy": nil, "targets": {many: targetShape}}}, "alerts": {"url": nil}, "governor": governorShape,
 		"keys": {many: keyShape}, "registry": {"enforcement": nil, "models": {many: entryShape}},
 	}

@@ -261,6 +261,24 @@ journey('a key gets its own budget and limits', { as: 'owner' }, async ({ page }
   assert.equal((await service.complete(key.value, second)).body.budget.unit, 'requests')
 })
 
+journey('the budgets of a project and of its key become soft', { as: 'owner' }, async ({ page }) => {
+  const project = await service.project({ name: 'Only counted', budget: 0 })
+  const key = await service.key(project, { budget: 0 })
+  const refusedBy = async () => (await service.complete(key.value, { quality: 'cheap' })).body.budget?.level
+  assert.equal(await refusedBy(), 'key')
+  await page.goto(`/dashboard/projects/${project.id}/keys/${key.id}`)
+  await page.getByText('Models, permissions, limits, budget, expiry').click()
+  await page.getByLabel('Enforcement').selectOption('soft')
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await notice(page, `Key ${key.name} saved`)
+  assert.equal(await refusedBy(), 'project')
+  await page.goto(`/dashboard/projects/${project.id}/settings`)
+  await page.getByLabel('Enforcement').selectOption('soft')
+  await page.getByRole('button', { name: 'Save settings' }).click()
+  await notice(page, 'Settings saved')
+  assert.equal((await service.complete(key.value, { quality: 'cheap' })).status, 200)
+})
+
 journey('a project gets prepaid credit', { as: 'owner' }, async ({ page }) => {
   const project = await service.project({ name: 'Paid ahead', budgetPeriod: 'total', budget: 0 })
   const { value } = await service.key(project)

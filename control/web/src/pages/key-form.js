@@ -8,6 +8,7 @@ import { html } from '../html.js'
 import { useCatalog } from '../resource.js'
 import {
   BUDGET_PERIODS,
+  ENFORCEMENTS,
   LIMITS,
   limitsOf,
   numberOrNull,
@@ -25,6 +26,7 @@ export const KEY_FIELDS = [
   'permissions',
   'budget',
   'budgetPeriod',
+  'enforce',
   'limits',
   'expiresAt',
 ]
@@ -37,6 +39,7 @@ export function draftOf(key) {
     permissions: key?.permissions ?? null,
     budget: typed(key?.budget),
     budgetPeriod: key?.budgetPeriod ?? 'month',
+    enforce: key?.enforce ?? 'hard',
     limits: typedLimits(key?.limits, [...LIMITS, ...PERIOD_LIMITS]),
     expiresAt: localOf(key?.expiresAt),
   }
@@ -50,6 +53,7 @@ export function fieldsOf(draft) {
     ...(draft.permissions && { permissions: draft.permissions }),
     budget: numberOrNull(draft.budget),
     budgetPeriod: draft.budgetPeriod,
+    enforce: draft.enforce,
     limits: limitsOf(draft.limits),
     expiresAt: draft.expiresAt === '' ? null : `${draft.expiresAt.slice(0, 16)}:00.000Z`,
   }
@@ -83,6 +87,8 @@ export function KeyFields({ draft, set, error, kind, plan, environment }) {
           wrong=${wrongWith(error, 'budget')} hint="The key’s own. Leave empty for none." />
         <${SelectField} label="Budget period" options=${BUDGET_PERIODS} value=${draft.budgetPeriod}
           onValue=${(budgetPeriod) => set({ budgetPeriod })} wrong=${wrongWith(error, 'budgetPeriod')} />
+        <${SelectField} label="Enforcement" options=${ENFORCEMENTS} value=${draft.enforce} onValue=${(enforce) => set({ enforce })}
+          wrong=${wrongWith(error, 'enforce')} />
         <${PeriodLimits} draft=${draft} set=${set} error=${error} />
       </div>
       <${TextField} label="Expires at (UTC)" type="datetime-local" value=${draft.expiresAt}

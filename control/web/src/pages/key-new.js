@@ -69,13 +69,14 @@ function environmentHint(environment, ready) {
   return 'Sends requests to real providers and spends budget.'
 }
 
-function withoutDefaults({ models, budget, budgetPeriod, limits, expiresAt, ...rest }) {
+function withoutDefaults({ models, budget, budgetPeriod, enforce, limits, expiresAt, ...rest }) {
   const limited = Object.values(limits).some((limit) => limit !== null)
   return {
     ...rest,
     ...(models.length > 0 && { models }),
     ...(budget !== null && { budget }),
     ...(budgetPeriod !== draftOf().budgetPeriod && { budgetPeriod }),
+    ...(enforce !== draftOf().enforce && { enforce }),
     ...(limited && { limits }),
     ...(expiresAt && { expiresAt }),
   }

@@ -13,7 +13,15 @@ import { Facts } from '../components/table.js'
 import { span, typed } from '../format.js'
 import { html } from '../html.js'
 import { useCatalog } from '../resource.js'
-import { BUDGET_PERIODS, CACHE_SCOPES, limitsOf, numberOf, PERIOD_LIMITS, typedLimits } from '../values.js'
+import {
+  BUDGET_PERIODS,
+  CACHE_SCOPES,
+  ENFORCEMENTS,
+  limitsOf,
+  numberOf,
+  PERIOD_LIMITS,
+  typedLimits,
+} from '../values.js'
 import { zoned } from '../zone.js'
 import { AlertsCard } from './alerts.js'
 import { CreditsCard } from './credits.js'
@@ -28,6 +36,7 @@ const FIELDS = [
   'budget',
   'budgetPeriod',
   'limits',
+  'enforce',
   'cache',
   'cacheTtlSeconds',
   'unbounded',
@@ -70,6 +79,7 @@ function draftOf(project) {
     budget: typed(project.budget),
     budgetPeriod: project.budgetPeriod,
     limits: typedLimits(project.limits, PERIOD_LIMITS),
+    enforce: project.enforce,
     cache: project.cache,
     cacheTtlSeconds: typed(project.cache === 'off' ? USUAL_TTL_SECONDS : project.cacheTtlSeconds),
     unbounded: project.unbounded,
@@ -110,6 +120,8 @@ function Fields({ draft, set, error }) {
       <${TextField} label="Budget (USD)" inputmode="decimal" value=${draft.budget} onValue=${(budget) => set({ budget })} wrong=${wrong('budget')} />
       <${SelectField} label="Budget period" options=${BUDGET_PERIODS} value=${draft.budgetPeriod}
         onValue=${(budgetPeriod) => set({ budgetPeriod })} wrong=${wrong('budgetPeriod')} />
+      <${SelectField} label="Enforcement" options=${ENFORCEMENTS} value=${draft.enforce} onValue=${(enforce) => set({ enforce })}
+        wrong=${wrong('enforce')} />
       <${PeriodLimits} draft=${draft} set=${set} error=${error} />
       <${GroupField} value=${draft.group} onValue=${(group) => set({ group })} wrong=${wrong('group')} />
     </div>
