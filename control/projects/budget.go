@@ -13,7 +13,8 @@ type budgetEdit struct {
 	amount    money.Pico
 	cycle     string // the API's word for it
 	limits    doc.PeriodLimits
-	enforce   settings.EnforceEdit
+	soft      bool
+	enforces  bool // says whether the budget and the limits stop requests
 	hasAmount bool
 	hasCycle  bool
 	hasLimits bool
@@ -23,7 +24,7 @@ func takeBudget(f *kernel.Fields) (e budgetEdit) {
 	e.amount, e.hasAmount = f.Budget(0)
 	e.cycle, e.hasCycle = f.Choice("budgetPeriod", "", settings.CycleWords)
 	e.limits, e.hasLimits = settings.TakePeriodLimits(f)
-	e.enforce = settings.TakeEnforce(f)
+	e.soft, e.enforces = settings.TakeEnforce(f)
 	return e
 }
 
@@ -33,23 +34,23 @@ func (e *budgetEdit) apply(p *directory.Project) {
 		settings.SetCycle(&p.Cycle, &p.Epoch, e.cycle)
 	}
 	kernel.Set(e.hasLimits, &p.Limits, e.limits)
-	e.enforce.Apply(&p.Soft)
+	kernel.Set(e.enforces, &p.Soft, e.soft)
 }
 
 // affectsKeys reports whether the keys' records contain the edit. They do not contain the amount.
-func (e *budgetEdit) affectsKeys() bool { return e.hasCycle || e.hasLimits || e.enforce.Given }
+func (e *budgetEdit) affectsKeys() bool { return e.hasCycle || e.hasLimits || e.enforces }
 
 // recall returns the budget that meters may hold too much of. An amount or a limit that stays the same is in it, because
 // an earlier attempt may have missed some meters. If the budget is set to hard, all of it is in it, because its Ledgers might
 // not know what the meters have counted.
 func (e *budgetEdit) recall(before, after *directory.Project) kernel.Recall {
 	r := kernel.Recall{Projects: []string{after.ID}}
-	hard := e.enforce.Given && !after.Soft
-	if hard || e.hasAmount && after.BudgetPico <= before.BudgetPico {
-		r.Ledgers = append(r.Ledgers, "")
-	}
+	hard := e.enforces && !after.Soft
 	if hard {
 		before = after
+	}
+	if (hard || e.hasAmount) && after.BudgetPico <= before.BudgetPico {
+		r.Ledgers = append(r.Ledgers, "")
 	}
 	if hard || e.hasLimits {
 		for _, u := range settings.LoweredUnits(&before.Limits, &after.Limits) {

@@ -127,8 +127,7 @@ func (h *handler) newProject(f *kernel.Fields) (directory.Project, error) {
 	cycle, _ := f.Choice("budgetPeriod", settings.CycleWords[0], settings.CycleWords)
 	p.Cycle = kernel.Translate(cycle, settings.CycleWords, settings.Cycles)
 	p.Limits, _ = settings.TakePeriodLimits(f)
-	enforce := settings.TakeEnforce(f)
-	enforce.Apply(&p.Soft)
+	p.Soft, _ = settings.TakeEnforce(f)
 	if !f.Null("region") { // null, as in responses
 		p.Region, _ = f.Choice("region", "", kernel.Regions)
 	}

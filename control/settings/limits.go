@@ -58,7 +58,8 @@ type BudgetEdit struct {
 	sets     bool   // sets or removes the budget
 	exists   bool
 	hasCycle bool
-	enforce  EnforceEdit
+	enforces bool // says whether the budget stops requests
+	soft     bool
 }
 
 // TakeBudget takes the fields "budget", which is an amount or null, "budgetPeriod" and "enforce".
@@ -68,16 +69,16 @@ func TakeBudget(f *kernel.Fields) (e BudgetEdit) {
 		e.sets = e.exists
 	}
 	e.cycle, e.hasCycle = f.Choice("budgetPeriod", "", CycleWords)
-	e.enforce = TakeEnforce(f)
+	e.soft, e.enforces = TakeEnforce(f)
 	return e
 }
 
 // SetsBudget reports whether the edit sets or removes the budget, or says whether it stops requests.
-func (e *BudgetEdit) SetsBudget() bool { return e.sets || e.enforce.Given }
+func (e *BudgetEdit) SetsBudget() bool { return e.sets || e.enforces }
 
 // Apply changes a budget. A change of the cycle increments the epoch.
 func (e *BudgetEdit) Apply(exists *bool, amount *money.Pico, cycle *calendar.Cycle, epoch *uint64, soft *bool) {
-	e.enforce.Apply(soft)
+	kernel.Set(e.enforces, soft, e.soft)
 	if e.sets {
 		*exists, *amount = e.exists, e.amount
 	}
@@ -97,17 +98,11 @@ func ViewEnforce(soft bool) string {
 	return enforceWords[0]
 }
 
-// EnforceEdit is an edit of whether a budget stops requests.
-type EnforceEdit struct{ Given, soft bool }
-
 // TakeEnforce takes the field "enforce".
-func TakeEnforce(f *kernel.Fields) EnforceEdit {
+func TakeEnforce(f *kernel.Fields) (soft, given bool) {
 	word, given := f.Choice("enforce", "", enforceWords)
-	return EnforceEdit{given, word == enforceWords[1]}
+	return word == enforceWords[1], given
 }
-
-// Apply changes whether a budget stops requests.
-func (e *EnforceEdit) Apply(soft *bool) { kernel.Set(e.Given, soft, e.soft) }
 
 // LoweredUnits returns the units whose limits a change did not raise. Meters may hold too much of them. That includes
 // limits that stay the same, because an earlier attempt may have missed some meters.

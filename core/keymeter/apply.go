@@ -166,6 +166,7 @@ func Apply(cfg *config.Config, in *abi.ObjectInput) (abi.ObjectOutput, error) {
 			return abi.ObjectOutput{}, err
 		}
 		c.m = m
+		m.soften()
 	}
 	if len(in.Command) == 0 {
 		c.alarm()

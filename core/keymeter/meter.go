@@ -88,7 +88,6 @@ func decodeMeter(data []byte) (*meter, error) {
 	m := newMeter()
 	m.size = len(data)
 	err := abi.DecodeFields(data, m.fields)
-	m.soften()
 	return m, err
 }
 
