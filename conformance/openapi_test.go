@@ -69,7 +69,7 @@ const (
 	goodKey = `{"id":"key_1","name":"n","kind":"gateway","environment":"production","prefix":"sk_live_","last4":"abcd",` +
 		`"status":"active","createdAt":"2026-11-01T00:00:00.000Z","lastUsedAt":null,"models":[],` +
 		`"permissions":["models"],"limits":{"requestsPerSecond":null,"requestsPerDay":null,"tokensPerMinute":5,"requestsPerPeriod":null,"tokensPerPeriod":null},` +
-		`"budget":null,"budgetPeriod":"month","expiresAt":null,` +
+		`"budget":null,"budgetPeriod":"month","enforce":"hard","expiresAt":null,` +
 		`"replacedBy":null,"version":1}`
 	tableHead = "model,requests,hits,misses,failed,promptTokens,completionTokens,cost,estimated,expired,latencyMeanMs,latencyP50Ms,latencyP90Ms,latencyP95Ms,latencyP99Ms,timeToFirstTokenMeanMs,timeToFirstTokenP50Ms,timeToFirstTokenP90Ms,timeToFirstTokenP95Ms,timeToFirstTokenP99Ms,promptCacheReadTokens,promptCacheWriteTokens,promptCacheSaved," +
 		"attempts,attemptsBusy,attemptsRejected,attemptsUnavailable,attemptsTimeout,attemptsConnection,attemptsCut,attemptsUnusable,attemptsBroken,rescued,opened,served,refused,left,invalid_request,unauthorized,budget,forbidden,not_found,method,conflict,too_large,media_type,blocked," +
