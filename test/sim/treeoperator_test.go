@@ -229,6 +229,18 @@ func (op *operation) lowered(n *node) {
 	if op.it.Amount < 0 || n.budget > op.it.Amount {
 		return // another change has raised it
 	}
+	if op.g != nil && op.losesKeys(n) {
+		return // until their move is acknowledged, they may use what they hold
+	}
 	t := n.period(uint64(int64(op.w.now) + op.w.objectOffset))
 	t.lowered, t.cap = true, max(op.it.Amount, t.spent+t.reserved)
+}
+
+// losesKeys reports whether meters still have a group on their path although their project is moving out of it.
+func (op *operation) losesKeys(n *node) bool {
+	below := op.below()
+	return slices.ContainsFunc(op.w.keys, func(k *key) bool {
+		onPath := slices.ContainsFunc(k.state().record.Chain, func(c doc.Node) bool { return c.ID == n.id })
+		return onPath && !slices.Contains(below, k.project)
+	})
 }
