@@ -294,7 +294,7 @@ func (c *call) flush(f *Flush) (reply FlushReply) {
 		return reply
 	}
 	newEpoch, closed, waitMs := c.returnUnused(f)
-	reply.Frees = f.Recall && len(c.m.chain.Levels) > 1 && c.m.slice().Granted < f.HeldPico
+	reply.Frees = f.Recall && newEpoch && len(c.m.chain.Levels) > 1 && c.m.slice().Granted < f.HeldPico
 	reply.LentMs = max(reply.LentMs, waitMs)
 	c.flushReturns()
 	if !c.m.hasReport() && !newEpoch {

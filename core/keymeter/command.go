@@ -327,8 +327,8 @@ type FlushReply struct {
 	Open    uint64   // number of open reservations and of leases that are not closed; at least 1 if there may be more batches
 	LentMs  uint64   // for a recall: the time until budget that the meter could not return may be free again; 0: there is none
 	Return  []byte   // a ledger.Return for the Ledger that Flush names; it is in the outbox too
-	// Frees means that the Ledger has granted more to the meter than the meter now holds, so that Absorbs free budget.
-	// Only meters of keys with budgets above their project say so.
+	// Frees means that the meter now returns a part of what the Ledger has granted to it. Only meters of keys with budgets
+	// above their project say so.
 	Frees bool
 }
 
