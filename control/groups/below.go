@@ -49,8 +49,6 @@ func count(n int, noun string) string {
 // descent is a change that is brought down to the projects below a group.
 type descent struct {
 	group *directory.Group
-	// lowered names the Ledgers whose budgets meters may hold too much of.
-	lowered []string
 	// repeats is set if an earlier change may have missed some keys or not have waited for their leases. All keys then get
 	// their settings again.
 	repeats bool
@@ -72,9 +70,6 @@ func bringDown(ctx context.Context, cp *kernel.Plane, d *descent) (pending bool,
 		changed = append(changed, placed...)
 	}
 	if pending, err = cp.Store.Update(ctx, changed); err != nil {
-		return false, err
-	}
-	if err := cp.Store.Recall(ctx, &kernel.Recall{Projects: ids, Ledgers: d.lowered}); err != nil {
 		return false, err
 	}
 	return pending, finish(ctx, cp.Store, d.group, pending)
@@ -155,29 +150,20 @@ func finish(ctx context.Context, s kernel.Store, done *directory.Group, pending 
 }
 
 // Continue finishes the changes of groups that have not reached all projects, because the control plane stopped or a
-// call failed. It skips the projects that earlier runs have finished, so it makes progress even if no run finishes all. It
-// recalls what meters hold, because it does not know whether a budget was lowered.
+// call failed. It skips the projects that earlier runs have finished, so it makes progress even if no run finishes all.
 func Continue(ctx context.Context, cp *kernel.Plane) error {
 	all, err := cp.Store.Groups(ctx)
 	failures := []error{err}
 	for i := range all {
 		g := &all[i]
 		if g.Applied < g.Revision {
-			_, err := bringDown(ctx, cp, &descent{group: g, lowered: ledgersOf(g)})
+			_, err := bringDown(ctx, cp, &descent{group: g})
 			failures = append(failures, err)
 		} else if done, err := isDelivered(ctx, cp.Store, g); err != nil || done && g.Delivered < g.Revision {
 			failures = append(failures, err, finish(ctx, cp.Store, g, !done))
 		}
 	}
 	return errors.Join(failures...)
-}
-
-// ledgersOf returns the names of the Ledgers that a group's budget and limits have if they stop requests.
-func ledgersOf(g *directory.Group) (names []string) {
-	for _, n := range g.Nodes() {
-		names = append(names, n.Ledger())
-	}
-	return names
 }
 
 // isDelivered reports whether all keys below a group have its present settings.

@@ -1,6 +1,7 @@
 package groups
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -58,18 +59,9 @@ func (e *edit) apply(g *directory.Group) {
 	kernel.Set(e.hasHide, &g.HideNames, e.hideNames)
 }
 
-// lowered returns the names of the Ledgers of which meters have to return what they hold. A Ledger with the same budget or
-// limit as before is among them, because an earlier attempt may have missed some meters. One with a higher is not.
-func (e *edit) lowered(before, after *directory.Group) (names []string) {
-	if !e.budget.SetsBudget() && !e.hasLimits {
-		return nil
-	}
-	for _, n := range after.Nodes() {
-		if was := limitOf(before, n.Unit); !before.Stops() || was < 0 || limitOf(after, n.Unit) <= was {
-			names = append(names, n.Ledger())
-		}
-	}
-	return names
+// lowers reports whether meters may hold too much of the budget or a limit after a change.
+func lowers(before, after *directory.Group) bool {
+	return before.Stops() && slices.ContainsFunc(after.Nodes(), func(n doc.Node) bool { return limitOf(after, n.Unit) < limitOf(before, n.Unit) })
 }
 
 // limitOf returns a group's limit in a unit, or -1 if there is none.
@@ -104,12 +96,12 @@ func (h *handler) patchGroup(c *kernel.Call) (kernel.Answer, error) {
 	if err := f.Err(); err != nil {
 		return kernel.Answer{}, err
 	}
-	return h.changeGroup(c, version, e.apply, e.lowered)
+	return h.changeGroup(c, version, e.apply)
 }
 
-// changeGroup commits an edit of a group and brings it down to the projects below. lowered returns the names of the
-// Ledgers of which meters have to return what they hold. The group must have the expected version, unless that is 0.
-func (h *handler) changeGroup(c *kernel.Call, version uint64, apply func(*directory.Group), lowered func(before, after *directory.Group) []string) (kernel.Answer, error) {
+// changeGroup commits an edit of a group and brings it down to the projects below. The group must have the expected
+// version, unless that is 0.
+func (h *handler) changeGroup(c *kernel.Call, version uint64, apply func(*directory.Group)) (kernel.Answer, error) {
 	var before, after directory.Group
 	err := h.Store.Change(c, func() (made kernel.Change, err error) {
 		if before, err = h.Store.Group(c, c.Group); err != nil {
@@ -120,12 +112,13 @@ func (h *handler) changeGroup(c *kernel.Call, version uint64, apply func(*direct
 		}
 		after = h.next(before)
 		apply(&after)
+		kernel.Set(lowers(&before, &after), &after.Lowered, after.Revision)
 		return h.commitOf(c, &before, &after)
 	})
 	if err != nil {
 		return kernel.Answer{}, err
 	}
-	pending, err := bringDown(c, h.Plane, &descent{&after, lowered(&before, &after), before.Applied < before.Revision})
+	pending, err := bringDown(c, h.Plane, &descent{&after, before.Applied < before.Revision})
 	view := viewGroup(&after)
 	view.Alerts = settings.ViewAlerts(&after.Alerts, &before.Alerts)
 	view.Delivery = deliveryWord(pending)
@@ -142,19 +135,17 @@ func (h *handler) next(before directory.Group) directory.Group {
 	return after
 }
 
-func lowersNothing(_, _ *directory.Group) []string { return nil }
-
 // archiveGroup is POST …/archive. It rejects the keys of all projects below the group until the group is restored.
 func (h *handler) archiveGroup(c *kernel.Call) (kernel.Answer, error) {
 	if c.Group == doc.Root {
 		return kernel.Answer{}, errRootIsActive
 	}
-	return h.changeGroup(c, 0, func(g *directory.Group) { g.Archived = true }, lowersNothing)
+	return h.changeGroup(c, 0, func(g *directory.Group) { g.Archived = true })
 }
 
 // restoreGroup is POST …/restore.
 func (h *handler) restoreGroup(c *kernel.Call) (kernel.Answer, error) {
-	return h.changeGroup(c, 0, func(g *directory.Group) { g.Archived = false }, lowersNothing)
+	return h.changeGroup(c, 0, func(g *directory.Group) { g.Archived = false })
 }
 
 var errRootIsActive = kernel.Invalid(fault.Detail{Field: "group", Message: "must not be " + doc.Root + ", which cannot be archived; archive the groups below it"})

@@ -1,15 +1,12 @@
 package groups_test
 
 import (
-	"context"
 	"fmt"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/postern-ai/postern/control/kernel"
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/directory"
@@ -217,7 +214,7 @@ func TestRunsMakeProgress(t *testing.T) {
 	for ; stored(b, id).Applied < stored(b, id).Revision; runs++ {
 		for b.Memory.Ring(t) { // the Directory delivers to keys
 		}
-		limit(60)
+		limit(40)
 		if err := b.Hourly(); err != nil && runs > 10 {
 			t.Fatal(err)
 		}
@@ -311,31 +308,6 @@ func TestSoftBudgetIsDeliveredLast(t *testing.T) {
 	}
 }
 
-// A recall that failed is repeated by the hourly job.
-func TestUnfinishedRecallIsFinished(t *testing.T) {
-	controltest.Quiet(t)
-	b := bench(t)
-	id := group(b, `,"budget":50`)
-	project, key := member(b, id)
-	use(b, project, key)
-	recall := keymeter.Flush{Recall: true, Ledger: id}
-	b.Memory.Fail = func(_ abi.Class, _ string, command []byte) error {
-		if slices.Equal(command, recall.Encode()) {
-			return controltest.ErrOut
-		}
-		return nil
-	}
-	b.Refused(b.Do("PATCH", groupsPath+"/"+id, `{"budget":8}`), fault.Unavailable)
-	isApplied(b, id, false)
-	b.Memory.Fail = nil
-	if err := b.Hourly(); err != nil {
-		t.Fatal(err)
-	}
-	if granted(b, id, 5*money.Dollar+1) || !granted(b, id, 5*money.Dollar) {
-		t.Error("the Ledger does not have exactly the budget without the spent and reserved amounts")
-	}
-}
-
 // A project that is created while the deployment gets its first budget has it.
 func TestProjectAppearsDuringAChangeOfTheRoot(t *testing.T) {
 	b := bench(t)
@@ -409,65 +381,4 @@ func granted(b *controltest.Bench, id string, pico money.Pico) bool {
 		b.Fatal(err)
 	}
 	return given.Granted
-}
-
-// A lower budget takes back what meters of all projects below hold, except for requests in progress.
-func TestLowerBudgetIsRecalled(t *testing.T) {
-	for body, want := range map[string]bool{`{"budget":8}`: true, `{"budget":50}`: true, `{"budget":51}`: false, `{"name":"Other"}`: false} {
-		b := bench(t)
-		department := group(b, `,"budget":50`)
-		team := group(b, `,"parent":"`+department+`"`)
-		for _, id := range []string{team, department} {
-			project, key := member(b, id)
-			b.Must(200, "PATCH", project, `{"budget":100}`)
-			use(b, project, key)
-		}
-		b.Memory.Sent = nil
-		b.Must(200, "PATCH", groupsPath+"/"+department, body)
-		recall := keymeter.Flush{Recall: true, Ledger: department}
-		recalled := 0
-		for _, s := range b.Memory.Sent {
-			if s.Class == abi.ClassKeyMeter && slices.Equal(s.Command, recall.Encode()) {
-				recalled++
-			}
-		}
-		if (recalled == 2) != want || recalled != 0 && !want {
-			t.Errorf("%s: %d recalls", body, recalled)
-		}
-		if body == `{"budget":8}` && (granted(b, department, 2*money.Dollar+1) || !granted(b, department, 2*money.Dollar)) {
-			t.Error("the Ledger does not have exactly the budget without the spent and reserved amounts")
-		}
-	}
-}
-
-// A recall waits for what meters have lent, and gives up if that never ends.
-func TestRecallWaits(t *testing.T) {
-	controltest.Quiet(t)
-	for _, c := range []struct {
-		lent  []uint64
-		slept string
-		code  int
-	}{{nil, "[]", 200}, {[]uint64{2250, 250}, "[2.25s 250ms]", 200}, {[]uint64{5000, 5000, 5000}, "[5s 5s]", 503}} {
-		b := bench(t)
-		id := group(b, `,"budget":50`)
-		member(b, id)
-		var slept []time.Duration
-		b.Configure(func(k *kernel.Config) {
-			k.Sleep = func(_ context.Context, d time.Duration) error { slept = append(slept, d); return nil }
-		})
-		recalls, recall := 0, keymeter.Flush{Recall: true, Ledger: id}
-		b.Memory.Meters = func(command []byte) []byte {
-			if !slices.Equal(command, recall.Encode()) {
-				return []byte{0}
-			}
-			if recalls++; recalls <= len(c.lent) {
-				return controltest.FlushReply(c.lent[recalls-1])
-			}
-			return controltest.FlushReply(0)
-		}
-		if got := b.Do("PATCH", groupsPath+"/"+id, `{"budget":9}`); got.Code != c.code || fmt.Sprint(slept) != c.slept || recalls == 0 {
-			t.Errorf("%d, slept %v after %d recalls, want %d, %s", got.Code, slept, recalls, c.code, c.slept)
-		}
-		isApplied(b, id, c.code == 200)
-	}
 }

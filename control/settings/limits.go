@@ -73,9 +73,6 @@ func TakeBudget(f *kernel.Fields) (e BudgetEdit) {
 	return e
 }
 
-// SetsBudget reports whether the edit sets or removes the budget, or says whether it stops requests.
-func (e *BudgetEdit) SetsBudget() bool { return e.sets || e.enforces }
-
 // Apply changes a budget. A change of the cycle increments the epoch.
 func (e *BudgetEdit) Apply(exists *bool, amount *money.Pico, cycle *calendar.Cycle, epoch *uint64, soft *bool) {
 	kernel.Set(e.enforces, soft, e.soft)

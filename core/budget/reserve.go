@@ -210,6 +210,13 @@ func (c *Chain) Recall(now uint64, level int, heldPico int64) (returned bool, wa
 	return true, waitMs
 }
 
+// Lower returns the free part of a level's slice, because its Ledger has a lower budget now. Incomplete reservations
+// with the level end. Other requests return what they do not need when they end.
+func (c *Chain) Lower(now uint64, level int) {
+	c.drop(func(h *Hold) bool { return h.Levels > level })
+	c.Recall(now, level, 0)
+}
+
 // ReturnAbove gives the free parts of the slices above the project back to their Ledgers.
 func (c *Chain) ReturnAbove() {
 	for i := range c.ProjectAt() {

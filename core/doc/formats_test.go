@@ -23,7 +23,7 @@ var (
 		ID: "proj_1", Name: "ü", Plan: "free", Region: "weur", BudgetPico: 5, CacheTTLSeconds: 6, CreatedMs: 7, KeyCount: 8, Revision: 9,
 		Archived: true, Cycle: calendar.Daily, Epoch: 10, Alerts: doc.Alerts{URL: "https://a.example", Secret: []byte{4}}, Policy: wholePolicy,
 		Cache: doc.CacheGlobal, Unbounded: true, Contact: "c", RecordProviderErrors: true,
-		Chain: []doc.Node{{ID: "root", Name: "all", Cycle: calendar.Weekly, Epoch: 2}, {ID: "grp_1", Unit: doc.Tokens}}, Group: "grp_1",
+		Chain: []doc.Node{{ID: "root", Name: "all", Cycle: calendar.Weekly, Epoch: 2, Lowered: 5}, {ID: "grp_1", Unit: doc.Tokens}}, Group: "grp_1",
 		Limits: doc.PeriodLimits{Requests: 3, Tokens: 4}, Restrictions: []doc.Restriction{{ID: "grp_1", Name: "n", Models: []string{"a"}}}, GroupArchived: true,
 		Soft: true, Path: 3, Paths: []doc.Path{{Number: 2}, {Number: 3, Nodes: []doc.Ancestor{{ID: "root", Epoch: 2, Counted: true}, {ID: "grp_1"}}}},
 	}
@@ -36,7 +36,7 @@ var (
 	wholeGroup = doc.Group{
 		ID: "grp_1", Name: "g", Parent: "root", Budgeted: true, BudgetPico: 1, Cycle: calendar.Weekly, Epoch: 2, Soft: true,
 		Limits: doc.PeriodLimits{Requests: 6, Tokens: 7}, Models: []string{"m"}, Archived: true, HideNames: true,
-		Alerts: doc.Alerts{URL: "u", Secret: []byte{1}}, CreatedMs: 3, Revision: 4, Applied: 5, Delivered: 99,
+		Alerts: doc.Alerts{URL: "u", Secret: []byte{1}}, CreatedMs: 3, Revision: 4, Lowered: 6, Applied: 5, Delivered: 99,
 	}
 	wholeRecord = doc.NewRecord(&wholeKey, 3, &wholeProject, 4)
 )

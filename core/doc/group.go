@@ -23,6 +23,8 @@ type Group struct {
 	Alerts     Alerts
 	CreatedMs  uint64
 	Revision   uint64 // counts changes
+	// Lowered is the last revision that lowered the budget or a limit.
+	Lowered uint64
 	// Applied is the revision that all projects below have in their chains.
 	Applied uint64
 	// Delivered is a revision that the meters of all keys below have. There may be a later one.
@@ -54,7 +56,7 @@ func (g *Group) Stops() bool { return !g.Soft && (g.Budgeted || g.Limits != Peri
 func (g *Group) Nodes() (nodes []Node) {
 	for u := Dollars; u < units && !g.Soft; u++ {
 		if u == Dollars && g.Budgeted || g.Limits.Of(u) > 0 {
-			nodes = append(nodes, Node{ID: g.ID, Name: g.Name, Unit: u, Cycle: g.Cycle, Epoch: g.Epoch})
+			nodes = append(nodes, Node{ID: g.ID, Name: g.Name, Unit: u, Cycle: g.Cycle, Epoch: g.Epoch, Lowered: g.Lowered})
 		}
 	}
 	return nodes
@@ -87,6 +89,7 @@ func (g *Group) fields(f *abi.Fields) {
 	f.Bytes(&g.Alerts.Secret)
 	f.Uint(&g.CreatedMs)
 	f.Uint(&g.Revision)
+	f.Uint(&g.Lowered)
 	f.Uint(&g.Applied)
 	f.Uint(&g.Delivered)
 }

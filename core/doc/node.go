@@ -75,6 +75,8 @@ type Node struct {
 	Cycle calendar.Cycle
 	Epoch uint64 // how often the cycle was changed
 	Soft  bool   // counts, but does not stop requests; only of a project's limits, because soft groups are in no chain
+	// Lowered grows when the budget is lowered. A meter that gets a new value returns the unused part of its slice.
+	Lowered uint64
 }
 
 // Ledger returns the name of the Ledger that owns the budget.
@@ -91,6 +93,7 @@ func chainField(f *abi.Fields, chain *[]Node) {
 		abi.Enum(f, &n.Cycle)
 		f.Uint(&n.Epoch)
 		f.Bool(&n.Soft)
+		f.Uint(&n.Lowered)
 	})
 	if f.Reading() && len(*chain) > MaxChain {
 		f.Fail()

@@ -202,8 +202,10 @@ func (p *Put) apply(c *call) {
 		c.m = newMeter()
 	}
 	if p.Record.Version > c.m.record.Version {
+		before := c.m.record.Chain
 		c.m.status, c.m.record = p.Status, p.Record
 		c.m.setPath(c.in.NowMs)
+		c.m.lower(c.in.NowMs, before)
 		c.store()
 	}
 	reply := PutReply{WaitMs: c.m.contradictedMs(c.in.NowMs)}

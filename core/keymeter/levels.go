@@ -308,3 +308,15 @@ func (m *meter) soften() (above, project bool) {
 	}
 	return above, m.level().Soften(m.record.Soft)
 }
+
+// lower returns the unused parts of the slices of budgets that are lower than under an earlier record.
+func (m *meter) lower(now uint64, before []doc.Node) {
+	for i := range m.record.Chain {
+		n := &m.record.Chain[i]
+		lowered := func(o doc.Node) bool { return o.ID == n.ID && o.Unit == n.Unit && o.Lowered < n.Lowered }
+		if slices.ContainsFunc(before, lowered) {
+			m.chain.Lower(now, i)
+			m.returns.dueMs = minNonZero(m.returns.dueMs, now+debtDelayMs)
+		}
+	}
+}

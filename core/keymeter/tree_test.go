@@ -27,6 +27,7 @@ type tree struct {
 
 	projects map[string]*doc.Project // their paths
 	soft     map[string]bool         // nodes that stop nothing
+	lowered  map[string]uint64       // how often a budget was lowered; records that are put later have it
 	// fault decides on a delivery from a Ledger's outbox: 0 makes it, 1 loses the confirmation, 2 loses the command.
 	fault func() int
 }
@@ -34,7 +35,7 @@ type tree struct {
 func newTree(t *testing.T) *tree {
 	return &tree{T: t, now: start, ledgers: map[string]*testobject.Object{}, budgets: map[string]money.Pico{},
 		periods: map[string]calendar.Period{}, keys: map[string]*key{}, paths: map[string][]string{},
-		projects: map[string]*doc.Project{}, soft: map[string]bool{}, fault: func() int { return 0 }}
+		projects: map[string]*doc.Project{}, soft: map[string]bool{}, lowered: map[string]uint64{}, fault: func() int { return 0 }}
 }
 
 // give creates a Ledger, or changes its budget.
@@ -75,7 +76,7 @@ func (w *tree) record(name, plan string, path []string) doc.Record {
 			nodes = append(nodes, doc.Ancestor{ID: id, Epoch: w.periods[id].Epoch(), Counted: !w.soft[id]})
 		}
 		if !w.soft[id] || node == r.ProjectID {
-			r.Chain = append(r.Chain, doc.Node{ID: node, Name: "the group " + node, Unit: unit, Cycle: w.periods[id].Cycle(), Epoch: w.periods[id].Epoch(), Soft: w.soft[id]})
+			r.Chain = append(r.Chain, doc.Node{ID: node, Name: "the group " + node, Unit: unit, Cycle: w.periods[id].Cycle(), Epoch: w.periods[id].Epoch(), Soft: w.soft[id], Lowered: w.lowered[node]})
 		}
 	}
 	r.Own, r.Path, r.Soft, r.KeyName = w.own, w.pathOf(r.ProjectID, nodes), w.soft[r.ProjectID], "name of "+name

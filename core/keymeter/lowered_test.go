@@ -1,0 +1,80 @@
+package keymeter_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/ledger"
+	"github.com/postern-ai/postern/core/money"
+)
+
+// asks checks that a key asks exactly these Ledgers for a request of one picodollar.
+func asks(t *testing.T, k *key, id string, want ...string) {
+	t.Helper()
+	reply := k.admit(keymeter.Admit{RequestID: id, Mode: keymeter.ModeReserve, AmountPico: 1})
+	var asked []string
+	for _, l := range reply.Levels {
+		asked = append(asked, l.Ledger)
+	}
+	if strings.Join(asked, " ") != strings.Join(want, " ") || (reply.Verdict == keymeter.Admitted) != (len(want) == 0) {
+		t.Errorf("%s: %+v, want a question to %v", id, reply, want)
+	}
+}
+
+// TestRecordLowersABudget checks that a meter returns what it holds of a lowered budget when it gets the record, and what
+// its requests in progress do not need when they end. It keeps its slices of other budgets.
+func TestRecordLowersABudget(t *testing.T) {
+	w, first, second := company(t)
+	w.expectAdmit(first, "req_1", 40, 40, "")
+	w.expectAdmit(first, "req_2", 20, 20, "")
+	first.settle("req_1", 2, 10)
+	asks(t, first, "req_3")
+	first.settle("req_3", 2, 0)
+	w.give("grp_1", calendar.Weekly, 45)
+	w.lowered["grp_1"] = 7
+	w.place("key_1", "wide", "root", "grp_1", "proj_1")
+	asks(t, first, "req_4", "grp_1")
+	first.settle("req_2", 2, 5)
+	asks(t, first, "req_5", "grp_1")
+	w.pass(1000)
+	grants := func(amount money.Pico, want bool) {
+		t.Helper()
+		ask := ledger.Grant{Key: second.Name, Period: w.periods["grp_1"].At(calendar.Day(w.now)), Epoch: 1, NeedPico: amount, LeastPico: amount}
+		if reply, err := ledger.DecodeGrantReply(w.ledger("grp_1", ask.Encode())); err != nil || reply.Granted != want {
+			t.Errorf("%d: %+v, %v", amount, reply, err)
+		}
+	}
+	grants(31, false)
+	grants(30, true)
+
+	// A record with the same value, such as that of a raised budget, returns nothing.
+	w.give("grp_1", calendar.Weekly, 90)
+	w.expectAdmit(first, "req_7", 20, 20, "")
+	first.settle("req_7", 2, 0)
+	w.place("key_1", "wide", "root", "grp_1", "proj_1")
+	asks(t, first, "req_8")
+}
+
+// TestLowerEndsIncompleteReservations checks that a record with a lowered budget ends a reservation that waits for a
+// Ledger further down. Otherwise, its amount would stay in the slice.
+func TestLowerEndsIncompleteReservations(t *testing.T) {
+	w, first, _ := company(t)
+	a := keymeter.Admit{RequestID: "req_1", Mode: keymeter.ModeReserve, AmountPico: 50, Tree: keymeter.Tree{Ordered: true}}
+	for _, level := range []string{"root", "grp_1", ""} {
+		reply := first.admit(a)
+		if len(reply.Levels) != 1 || reply.Levels[0].Ledger != level {
+			t.Fatalf("%+v, want a question to %q", reply, level)
+		}
+		grant, _ := w.ask(first, &reply.Levels[0])
+		a.Tree.Grants = []keymeter.LevelGrant{grant}
+	}
+	w.lowered["grp_1"]++
+	w.give("grp_1", calendar.Weekly, 10)
+	w.place("key_1", "wide", "root", "grp_1", "proj_1")
+	w.pass(1000)
+	if reply := first.admit(a); reply.Verdict != keymeter.Short || len(reply.Levels) != 1 || reply.Levels[0].Ledger != "grp_1" || reply.Levels[0].HeldPico != 0 {
+		t.Errorf("%+v", reply)
+	}
+}
