@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/postern-ai/postern/control/kernel"
+	"github.com/postern-ai/postern/control/reports"
 	"github.com/postern-ai/postern/control/settings"
 	"github.com/postern-ai/postern/core/directory"
 	"github.com/postern-ai/postern/core/doc"
@@ -112,6 +113,11 @@ func (h *handler) changeGroup(c *kernel.Call, version uint64, apply func(*direct
 		}
 		after = h.next(before)
 		apply(&after)
+		if after.Budgeted && (after.Cycle != before.Cycle || before.Soft && !after.Soft) { // earlier costs count
+			if _, err := reports.FlushBelow(c, h.Plane, c.Group); err != nil {
+				return made, err
+			}
+		}
 		kernel.Set(lowers(&before, &after), &after.Lowered, after.Revision)
 		return h.commitOf(c, &before, &after)
 	})

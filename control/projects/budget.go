@@ -2,6 +2,7 @@ package projects
 
 import (
 	"github.com/postern-ai/postern/control/kernel"
+	"github.com/postern-ai/postern/control/reports"
 	"github.com/postern-ai/postern/control/settings"
 	"github.com/postern-ai/postern/core/directory"
 	"github.com/postern-ai/postern/core/doc"
@@ -39,6 +40,15 @@ func (e *budgetEdit) apply(p *directory.Project) {
 
 // affectsKeys reports whether the keys' records contain the edit. They do not contain the amount.
 func (e *budgetEdit) affectsKeys() bool { return e.hasCycle || e.hasLimits || e.enforces }
+
+// flush makes the keys report their costs before a new budget period begins, because costs since its first day count.
+func (h *handler) flush(c *kernel.Call, before, after *directory.Project) error {
+	if after.Cycle == before.Cycle {
+		return nil
+	}
+	_, err := reports.FlushMeters(c, h.Plane, before)
+	return err
+}
 
 // recall returns the budget that meters may hold too much of. An amount or a limit that stays the same is in it, because
 // an earlier attempt may have missed some meters. If the budget is set to hard, all of it is in it, because its Ledgers might

@@ -239,6 +239,9 @@ func (h *handler) changeProject(c *kernel.Call, edit projectEdit) (kernel.Answer
 		if err := edit.apply(&after); err != nil {
 			return kernel.Change{}, err
 		}
+		if err := h.flush(c, &before, &after); err != nil {
+			return kernel.Change{}, err
+		}
 		if err := settings.KeepsGovernor(h.Plane, &before, &after); err != nil {
 			return kernel.Change{}, err
 		}

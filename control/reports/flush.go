@@ -36,6 +36,25 @@ func FlushMeters(ctx context.Context, cp *kernel.Plane, p *directory.Project) (l
 	return ledgerReport(ctx, cp, p, command.Encode())
 }
 
+// FlushBelow makes the meters below a group report, and their projects' Ledgers. It covers at most kernel.MaxUpdatedKeys
+// keys; complete is false if there are more.
+func FlushBelow(ctx context.Context, cp *kernel.Plane, group string) (complete bool, err error) {
+	ids, err := cp.Store.ProjectsBelow(ctx, group)
+	if err != nil {
+		return false, err
+	}
+	projects, complete, err := cp.Store.WithKeys(ctx, ids)
+	if err != nil {
+		return false, err
+	}
+	return complete, kernel.Parallel(projects, func(p directory.Project) error {
+		if _, err := FlushMeters(ctx, cp, &p); err != nil {
+			return err
+		}
+		return cp.Store.ForwardUsage(ctx, &p)
+	})
+}
+
 // flushOnce flushes meters and returns the total number of requests and leases that are still open.
 func flushOnce(ctx context.Context, cp *kernel.Plane, p *directory.Project, meters []string) (uint64, error) {
 	var open atomic.Uint64

@@ -10,7 +10,6 @@ import (
 
 	"github.com/postern-ai/postern/control/kernel"
 	"github.com/postern-ai/postern/control/reports"
-	"github.com/postern-ai/postern/core/directory"
 	"github.com/postern-ai/postern/core/header"
 )
 
@@ -59,7 +58,7 @@ func (h *handler) getGroupUsage(c *kernel.Call) (kernel.Answer, error) {
 	asOf := h.NowMs() - reportAgeMs
 	if q.fresh {
 		now := h.NowMs()
-		complete, err := h.freshen(c)
+		complete, err := reports.FlushBelow(c, h.Plane, c.Group)
 		if err != nil {
 			return kernel.Answer{}, err
 		}
@@ -97,25 +96,6 @@ func (h *handler) readGroupQuery(r *http.Request) (*groupQuery, error) {
 		}
 	}
 	return g, q.Err()
-}
-
-// freshen makes the meters below a group report, and their projects' Ledgers. It covers at most kernel.MaxUpdatedKeys
-// keys; complete is false if there are more.
-func (h *handler) freshen(c *kernel.Call) (complete bool, err error) {
-	ids, err := h.Store.ProjectsBelow(c, c.Group)
-	if err != nil {
-		return false, err
-	}
-	projects, complete, err := h.Store.WithKeys(c, ids)
-	if err != nil {
-		return false, err
-	}
-	return complete, kernel.Parallel(projects, func(p directory.Project) error {
-		if _, err := reports.FlushMeters(c, h.Plane, &p); err != nil {
-			return err
-		}
-		return h.Store.ForwardUsage(c, &p)
-	})
 }
 
 func downloadGroup(c *kernel.Call, q *groupQuery, r *groupReport) (kernel.Answer, error) {
