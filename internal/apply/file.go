@@ -233,6 +233,7 @@ func (r *reader) project(n *yamltree.Node, path string) project {
 	p.id, p.name = r.identity(n, path, "proj_")
 	p.status = r.choice(n, "status", path, "active", "archived")
 	r.cache(n, path)
+	r.amounts(n, path, true)
 	if g := n.Member("governor"); g != nil && g.Kind == yamltree.Map {
 		p.governor = rest(g)
 	}
@@ -265,6 +266,7 @@ func (r *reader) key(n *yamltree.Node, path string) key {
 	k := key{line: n.Line, fields: rest(n, "id", "status")}
 	k.id, k.name = r.identity(n, path, "key_")
 	k.status = r.choice(n, "status", path, "active", "inactive")
+	r.amounts(n, path, false)
 	return k
 }
 

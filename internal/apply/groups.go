@@ -23,6 +23,8 @@ var groupShape = shape{
 	"id": nil, "name": nil, "parent": nil, "budget": nil, "budgetPeriod": nil, "limits": periodLimits, "models": nil, "alerts": {"url": nil}, "enforce": nil, "hideNames": nil, "status": nil,
 }
 
+const maxNameBytes = 128 // of a group
+
 // periodLimits are the limits per budget period.
 var periodLimits = shape{"requestsPerPeriod": nil, "tokensPerPeriod": nil}
 
@@ -43,6 +45,13 @@ func (r *reader) groups(f *File, list *yamltree.Node) {
 			r.fail(n.Line, "%s.id must be root or start with grp_, got %q", path, g.id)
 		case g.id == admin.RootID && (g.parent != "" || g.status != ""):
 			r.fail(n.Line, "%s is the deployment, which has no parent and no status", path)
+		}
+		r.amounts(n, path, false)
+		if hide := n.Member("hideNames"); hide != nil && (g.id != admin.RootID || hide.Kind != yamltree.Bool) {
+			r.fail(hide.Line, "%s.hideNames must be true or false, and can only be set on %s", path, admin.RootID)
+		}
+		if len(g.name) > maxNameBytes || strings.Contains(g.name, "/") {
+			r.fail(n.Line, "%s.name must have at most %d bytes in UTF-8 and no \"/\"", path, maxNameBytes)
 		}
 		f.groups = append(f.groups, g)
 	}

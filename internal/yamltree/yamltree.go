@@ -183,6 +183,9 @@ func (c *converter) scalar(line int, n ast.Node) *Node {
 	case *ast.BoolNode:
 		return &Node{Kind: Bool, Line: line, Text: strconv.FormatBool(n.Value)}
 	case *ast.IntegerNode:
+		if padded(token.Value) {
+			return c.fail(line, "the number "+token.Value+" has a leading zero, with which some read it as octal; leave the zero out")
+		}
 		return &Node{Kind: Number, Line: line, Text: digits(token.Value, fmt.Sprint(n.Value))}
 	case *ast.FloatNode:
 		if math.IsInf(n.Value, 0) {
@@ -195,6 +198,12 @@ func (c *converter) scalar(line int, n ast.Node) *Node {
 		return &Node{Kind: String, Line: line, Text: n.Value.Value}
 	}
 	return c.fail(line, "unsupported value "+strconv.Quote(token.Value))
+}
+
+// padded reports whether a number has a leading zero. YAML 1.1 reads 010 as 8, and YAML 1.2 as 10.
+func padded(number string) bool {
+	number = strings.TrimLeft(number, "+-")
+	return len(number) > 1 && number[0] == '0' && number[1] >= '0' && number[1] <= '9'
 }
 
 // digits returns a number as written if JSON allows it. It accepts 1.10 but not 0x10.
