@@ -164,6 +164,11 @@ func (h *handler) commitOf(c *kernel.Call, before, after *directory.Group) (kern
 	if after.Stops() {
 		made.Deliveries = append(made.Deliveries, h.Store.BudgetsTo(after)...)
 	}
+	if err == nil && after.Name != before.Name {
+		var turn directory.Write
+		turn, _, err = h.claim(c, after)
+		made.Writes = append(made.Writes, turn)
+	}
 	return made, err
 }
 

@@ -27,12 +27,11 @@ func (h *handler) createGroup(c *kernel.Call) (kernel.Answer, error) {
 	view := viewGroup(&g)
 	view.Alerts = settings.ViewAlerts(&g.Alerts, &doc.Alerts{})
 	err = h.Store.Change(c, func() (kernel.Change, error) {
-		turn, err := h.Store.ReadForWrite(c, createdKey)
+		turn, all, err := h.claim(c, &g)
 		if err != nil {
 			return kernel.Change{}, err
 		}
-		turn.Value = []byte(g.ID)
-		above, err := h.parent(c, g.Parent)
+		above, err := h.parent(c, g.Parent, countGroups(all))
 		made := kernel.Change{Writes: []directory.Write{kernel.WriteGroup(&g), kernel.KeepGroup(above), turn, entry}}
 		made.Deliveries = h.Store.BudgetsTo(&g)
 		return made, err
@@ -40,9 +39,24 @@ func (h *handler) createGroup(c *kernel.Call) (kernel.Answer, error) {
 	return kernel.Created(view), err
 }
 
-// createdKey is the key of a document that every creation of a group writes. Of two creations that have counted the same
-// groups, only one is committed.
+// createdKey is the key of a document that every commit of a group with a new name writes. Of two such commits that have read
+// the same groups, only one succeeds.
 const createdKey = "gn"
+
+// claim reads all groups and returns the write of createdKey. The error is a 409 if another group with the same parent has
+// the group's name, because paths of names must be unique. Archived groups keep their names, because they can be restored.
+func (h *handler) claim(c *kernel.Call, g *directory.Group) (turn directory.Write, all []directory.Group, err error) {
+	if turn, err = h.Store.ReadForWrite(c, createdKey); err == nil {
+		turn.Value = []byte(g.ID)
+		all, err = h.Store.Groups(c)
+	}
+	for i := range all {
+		if o := &all[i]; o.ID != g.ID && o.Parent == g.Parent && o.Name == g.Name {
+			err = kernel.Refuse(fault.Conflict, "name", "is that of "+o.ID+", which has the same parent"+kernel.Got(g.Name))
+		}
+	}
+	return turn, all, err
+}
 
 // newGroup creates the first version of a group.
 func (h *handler) newGroup(f *kernel.Fields) (directory.Group, error) {
@@ -71,11 +85,7 @@ func (h *handler) newGroup(f *kernel.Fields) (directory.Group, error) {
 
 // parent returns the group above a new group. The error is a 400 if there is none, if it is archived or too deep, or if
 // the deployment has the maximum number of groups.
-func (h *handler) parent(c *kernel.Call, id string) (directory.Group, error) {
-	all, err := h.Store.Groups(c)
-	if err != nil {
-		return directory.Group{}, err
-	}
+func (h *handler) parent(c *kernel.Call, id string, groups int) (directory.Group, error) {
 	above, err := h.Store.Group(c, id)
 	switch {
 	case kernel.IsMissing(err):
@@ -85,7 +95,7 @@ func (h *handler) parent(c *kernel.Call, id string) (directory.Group, error) {
 			strconv.Itoa(doc.MaxDepth) + " levels" + kernel.Got(id)})
 	case err == nil && above.Archived:
 		err = kernel.Invalid(fault.Detail{Field: "parent", Message: "must not be archived" + kernel.Got(id) + "; restore it first"})
-	case err == nil && countGroups(all) >= doc.MaxGroups:
+	case err == nil && groups >= doc.MaxGroups:
 		err = kernel.Invalid(fault.Detail{Field: "groups", Message: "cannot be added: the deployment has " + strconv.Itoa(doc.MaxGroups) + " groups, the maximum; delete one first"})
 	}
 	return above, err

@@ -30,7 +30,11 @@ func bench(t *testing.T) *controltest.Bench {
 // group creates a group and returns its ID.
 func group(b *controltest.Bench, fields string) string {
 	b.Helper()
-	return b.Must(201, "POST", groupsPath, `{"name":"Research"`+fields+`}`).Text("id")
+	name := "Research"
+	if n := b.Documents(doc.AllGroups); n > 0 {
+		name += fmt.Sprint(" ", n+1)
+	}
+	return b.Must(201, "POST", groupsPath, `{"name":"`+name+`"`+fields+`}`).Text("id")
 }
 
 // member creates a project in a group and a key in the project.
