@@ -10,7 +10,7 @@ import (
 // BadRequestError is status 400: the request is invalid. Details lists up to 20 problems.
 type BadRequestError struct{ *APIError }
 
-// AuthenticationError is status 401: the key is missing, unknown, inactive or expired, or its project is archived.
+// AuthenticationError is status 401: the key is missing, unknown, inactive or expired, or its project or a group above is archived.
 type AuthenticationError struct{ *APIError }
 
 // BudgetExceededError is status 402: a budget of the key, its project, a group or the deployment cannot cover the

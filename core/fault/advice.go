@@ -34,8 +34,8 @@ var allAdvice = [count]advice{
 	},
 	InvalidKey: {
 		"The gateway does not accept the API key.",
-		"The key is incomplete, unknown, deactivated, replaced or expired, or its project is archived. The error does not say which, so that a guess reveals nothing.",
-		"Check that the key is complete, active and not expired, and that its project is not archived.", NeverWaits,
+		"The key is incomplete, unknown, deactivated, replaced or expired, or its project or a group above the project is archived. The error does not say which, so that a guess reveals nothing.",
+		"Check that the key is complete, active and not expired, and that neither its project nor a group above the project is archived.", NeverWaits,
 	},
 	MissingAdmin: {
 		"The call to the admin API has no token.",
