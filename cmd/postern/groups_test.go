@@ -31,12 +31,13 @@ func TestGroups(t *testing.T) {
 		t.Errorf("the project is in %q, want %q", made.Group, team)
 	}
 	s.ok("groups", "update", "Research/Platform", "--budget", "none", "--name", "Vision")
-	s.ok("groups", "update", "root", "--budget", "1000", "--budget-period", "day")
+	s.ok("groups", "update", "root", "--budget", "1000", "--budget-period", "day", "--tokens-per-period", "5000")
+	s.ok("groups", "update", "Sales", "--requests-per-period", "7")
 	out := s.ok("groups", "list")
 	for _, pattern := range []string{ // the order of groups that were created in the same millisecond is not defined
-		`^GROUP +ID +BUDGET +SPENT +RESETS +ENFORCE +STATUS\nDeployment +root +\$1000/day +\$0 +\d{4}-\d\d-\d\dT00:00:00.000Z +hard +active\n`,
-		`\n  Research +grp_\w+ +\$500.5/week +\$0 +\d.* hard +active\n    Vision +grp_\w+ +- +- +- +hard +active\n`,
-		`\n  Sales +grp_\w+ +\$10/month +- +- +soft +active\n    Platform +grp_`,
+		`^GROUP +ID +BUDGET +SPENT +REQUESTS +TOKENS +RESETS +ENFORCE +STATUS\nDeployment +root +\$1000/day +\$0 +- +0 of 5000/day +\d{4}-\d\d-\d\dT00:00:00.000Z +hard +active\n`,
+		`\n  Research +grp_\w+ +\$500.5/week +\$0 +- +- +\d.* hard +active\n    Vision +grp_\w+ +- +- +- +- +- +hard +active\n`,
+		`\n  Sales +grp_\w+ +\$10/month +\$0 +7/month +- +\d.* soft +active\n    Platform +grp_`,
 	} {
 		if !regexp.MustCompile(pattern).MatchString(out) {
 			t.Errorf("the list does not match %s\n%s", pattern, out)
@@ -55,7 +56,7 @@ func TestGroups(t *testing.T) {
 			spent++
 		}
 	}
-	if len(list.Groups) != 5 || list.Groups[0].ID != "root" || spent != 2 {
+	if len(list.Groups) != 5 || list.Groups[0].ID != "root" || spent != 3 {
 		t.Errorf("%+v", list)
 	}
 	if out := s.ok("groups", "show", "Research"); !strings.Contains(out, "Spent") || !strings.Contains(out, "$500.5/week") {

@@ -17,8 +17,9 @@ import (
 
 func (f groupCommands) list() *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List the groups as a tree, with budgets and spend", Args: exactly(0, ""),
-		Long: "Lists the groups as a tree. A group whose budget stops requests shows its spend in the present budget period and when the period ends. " +
+		Use: "list", Short: "List the groups as a tree, with budgets, limits and spend", Args: exactly(0, ""),
+		Long: "Lists the groups as a tree, with their budgets, their limits of requests and tokens, and the budget period. A group with a budget shows its spend in the " +
+			"present period and when the period ends. A group whose limits stop requests shows what they have counted. " +
 			"Keys report their spend about ten seconds after a request.",
 		Example: "  postern groups list\n  postern groups list --json",
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -36,7 +37,7 @@ func (f groupCommands) list() *cobra.Command {
 			if f.json {
 				return f.printJSON(map[string]any{"groups": all})
 			}
-			rows := [][]string{{"GROUP", "ID", "BUDGET", "SPENT", "RESETS", "ENFORCE", "STATUS"}}
+			rows := [][]string{{"GROUP", "ID", "BUDGET", "SPENT", "REQUESTS", "TOKENS", "RESETS", "ENFORCE", "STATUS"}}
 			table(f.out, appendTree(rows, all, nil, 0))
 			return nil
 		},
@@ -51,7 +52,7 @@ func addSpent(ctx context.Context, client *admin.Client, all []admin.Group) erro
 	free, failures, asked := make(chan struct{}, spentAtOnce), make(chan error), 0
 	for i := range all {
 		g := &all[i]
-		if g.Spent != nil || g.Enforce != "hard" || isNull(g.Budget) && !hasLimit(g.Limits) {
+		if g.Spent != nil || isNull(g.Budget) && (g.Enforce != "hard" || !hasLimit(g.Limits)) {
 			continue
 		}
 		asked++
@@ -94,11 +95,12 @@ func appendTree(rows [][]string, all []admin.Group, parent *string, depth int) [
 		if depth == maxDepth || (g.Parent == nil) != (parent == nil) || parent != nil && *g.Parent != *parent {
 			continue
 		}
-		spent, resets := "-", "-"
+		used := admin.Spent{}
 		if g.Spent != nil {
-			spent, resets = dollarsText(g.Spent.Amount), orDash(deref(g.Spent.ResetsAt))
+			used = *g.Spent
 		}
-		rows = append(rows, []string{strings.Repeat("  ", depth) + plain(g.Name), g.ID, budgetText(g.Budget, g.BudgetPeriod), spent, resets, g.Enforce, groupStatus(g)})
+		rows = append(rows, []string{strings.Repeat("  ", depth) + plain(g.Name), g.ID, budgetText(g.Budget, g.BudgetPeriod), dollarsText(used.Amount),
+			limitText(g, "requestsPerPeriod", used.Requests), limitText(g, "tokensPerPeriod", used.Tokens), orDash(deref(used.ResetsAt)), g.Enforce, groupStatus(g)})
 		rows = appendTree(rows, all, &g.ID, depth+1)
 	}
 	return rows
@@ -110,6 +112,20 @@ func budgetText(budget json.RawMessage, period string) string {
 		return "-"
 	}
 	return "$" + plain(string(budget)) + "/" + plain(period)
+}
+
+// limitText returns a limit per budget period and what it has counted, such as "3 of 1000/week".
+func limitText(g *admin.Group, name string, used json.RawMessage) string {
+	var limits map[string]json.RawMessage
+	_ = json.Unmarshal(orNull(g.Limits), &limits)
+	text := plain(string(limits[name])) + "/" + plain(g.BudgetPeriod)
+	switch {
+	case isNull(limits[name]):
+		return "-"
+	case isNull(used):
+		return text
+	}
+	return plain(string(used)) + " of " + text
 }
 
 func dollarsText(amount json.RawMessage) string {

@@ -70,7 +70,7 @@ type Group struct {
 	Archived     bool            `json:"archived"`
 	CreatedAt    *string         `json:"createdAt"`
 	Version      uint64          `json:"version"`
-	// Spent is set only in the response to a GET of one group whose budget stops requests.
+	// Spent is set only in the response to a GET of one group with a budget, or with limits that stop requests.
 	Spent *Spent `json:"spent,omitempty"`
 	// HideNames is set only for the deployment's own node.
 	HideNames *bool `json:"hideNames,omitempty"`
@@ -78,7 +78,7 @@ type Group struct {
 	Delivery string `json:"delivery,omitempty"`
 }
 
-// Spent is a group's usage in the present period of its budget. Each count is null unless the budget or a limit stops
+// Spent is a group's usage in the present period of its budget. Each count is null unless there is a budget, or a limit that stops
 // requests by it.
 type Spent struct {
 	Amount   json.RawMessage `json:"amount"` // dollars
