@@ -107,6 +107,34 @@ func protocols(http2 bool) *http.Protocols {
 	return p
 }
 
+// TestLargeResponsesKeepTheConnection: net/http reads and closes the body of a request before it sends a response that
+// exceeds its buffer. The connection then serves the next request, whether the handler has read the body or not.
+func TestLargeResponsesKeepTheConnection(t *testing.T) {
+	r := start(t, testConfig(nil), nil)
+	body := `{"models":["` + strings.Repeat(strings.Repeat("m", 64)+`","`, 31) + `last"]}`
+	for _, c := range []struct{ method, path string }{
+		{"PATCH", "/api/admin/groups/root"}, // reads the body, and its response has the body's models
+		{"POST", "/dashboard"},              // does not read the body
+		{"GET", "/openapi.yaml"},
+	} {
+		conn := r.dial()
+		reader := bufio.NewReader(conn)
+		for n := range 3 {
+			fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+				c.method, c.path, conn.RemoteAddr(), testToken, len(body), body)
+			response, err := http.ReadResponse(reader, nil)
+			if err != nil {
+				t.Errorf("%s %s: request %d: %v", c.method, c.path, n+1, err)
+				break
+			}
+			text, err := io.ReadAll(response.Body)
+			if err != nil || response.Close || c.method == "PATCH" && (response.StatusCode != 200 || len(text) < 2100) {
+				t.Errorf("%s %s: request %d: status %d, %d bytes, close %t, %v", c.method, c.path, n+1, response.StatusCode, len(text), response.Close, err)
+			}
+		}
+	}
+}
+
 // TestMaxConnections: if there are too many connections, a new one replaces a connection without a request, but never
 // a busy one.
 func TestMaxConnections(t *testing.T) {

@@ -41,6 +41,9 @@ func (l stalls) bound(next http.Handler) http.Handler {
 		_ = control.SetWriteDeadline(time.Now().Add(l.write)) // time for the data that net/http still has to write
 		switch {
 		case body == nil || r.ProtoMajor > 1 || body.err == io.EOF:
+		case body.err == http.ErrBodyReadAfterClose:
+			// Before a response that exceeds its buffer, net/http has read the rest of the body and closed it, or
+			// decided to close the connection.
 		case body.err != nil:
 			// The response was sent before the whole body had arrived. Without this line, net/http would read the
 			// rest of the body as the next request; see Host.allowEarlyResponse.
