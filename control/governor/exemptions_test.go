@@ -61,7 +61,6 @@ func TestSystemActions(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"rules":{"personal":{"system":"deny"}}}`:                                "rules.personal.system must be",
 		`{"rules":{"length":{"system":"flag"}}}`:                                  "rules.length.system is unknown",
-		`{"rules":{"classifier.verdict":{"system":"flag"}}}`:                      "rules.classifier.verdict.system is unknown",
 		`{"keywords":[{"name":"a","words":["ab"],"system":null}]}`:                "keywords[0].system must be",
 		`{"patterns":[{"name":"a","pattern":"a","severity":"low","system":"x"}]}`: "patterns[0].system must be",
 	} {

@@ -152,10 +152,10 @@ func governorRules() []ruleView {
 }
 
 // isConfigurable reports whether the actions of a rule are set in the field "rules". Other rules have their own
-// settings: keywords, patterns, answerSchema, and unchecked.
+// settings: keywords, patterns, answerSchema, unchecked and classifier.
 func isConfigurable(rule *governor.Rule) bool {
 	switch rule.Category {
-	case governor.Secret, governor.Personal, governor.Injection, governor.Length, governor.Classified:
+	case governor.Secret, governor.Personal, governor.Injection, governor.Length:
 		return true
 	}
 	return false

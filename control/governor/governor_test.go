@@ -233,7 +233,7 @@ func TestInvalidGovernor(t *testing.T) {
 		`"rules":[]`: {"rules"}, `"rules":{"personal.nothing":{}}`: {"rules.personal.nothing"}, `"rules":{"keyword":{"input":"flag"}}`: {"rules.keyword"},
 		`"rules":{"secret":"block"}`: {"rules.secret"}, `"rules":{"secret":{"input":"reject"}}`: {"rules.secret.input"},
 		`"rules":{"secret":{"inputs":"block"}}`: {"rules.secret.inputs"}, `"rules":{"length.input":{"input":"redact"}}`: {"rules.length.input.input"},
-		`"rules":{"classifier.verdict":{"output":"redact"}}`: {"rules.classifier.verdict.output"},
+		`"rules":{"classifier.verdict":{"input":"block"}}`: {"rules.classifier.verdict"}, `"rules":{"classifier":{"input":"allow"}}`: {"rules.classifier"},
 		`"keywords":{}`: {"keywords"}, `"keywords":[5]`: {"keywords"}, `"keywords":null`: {"keywords"},
 		`"keywords":[{}]`: {"keywords[0].name", "keywords[0].words"},
 		`"keywords":[{"name":"Codes","words":["ab"]}]`:                                       {"keywords[0].name"},

@@ -129,7 +129,7 @@ func takeRuleActions(f *kernel.Fields) (overrides []governor.RuleActions) {
 	for _, rule := range governorRules() {
 		takeRuleEntry(all, rule.Name, rule.Category, usual[rule.Category], &overrides)
 	}
-	all.RejectRest("is not a rule or category; see GET /api/admin/governor/rules")
+	all.RejectRest("is not a rule or category with actions; see GET /api/admin/governor/rules")
 	f.AddProblems("rules", all)
 	return overrides
 }
@@ -163,9 +163,7 @@ func takeRuleEntry(f *kernel.Fields, name, category string, usual settings.Actio
 
 // isWhole reports whether the findings of a category concern a whole request. Other findings concern a part of its
 // text.
-func isWhole(category string) bool {
-	return category == governor.Length.String() || category == governor.Classified.String()
-}
+func isWhole(category string) bool { return category == governor.Length.String() }
 
 // takeSystem takes the field "system", which is the action for system texts. If it is absent and usual is nil, system
 // texts get the action for input.
