@@ -11,12 +11,11 @@ export const CATEGORIES = [
   ['personal', 'Personal data'],
   ['injection', 'Prompt injection (heuristics)'],
   ['length', 'Length'],
-  ['classifier', 'Classifier verdict'],
 ]
 
-/** The actions that the rules of a category can have. Lengths and verdicts have no text that could be redacted. */
+/** The actions that the rules of a category can have. Lengths have no text that could be redacted. */
 export function actionsFor(category) {
-  return category === 'length' || category === 'classifier' ? ACTIONS.filter((action) => action !== 'redact') : ACTIONS
+  return category === 'length' ? ACTIONS.filter((action) => action !== 'redact') : ACTIONS
 }
 
 export const ALL_CATEGORIES = [

@@ -15,9 +15,8 @@ const DIRECTIONS = [
   ['system', 'System'],
   ['output', 'Output'],
 ]
-// Lengths and verdicts concern a whole request, which has no role.
-const directionsOf = (category) =>
-  DIRECTIONS.filter(([direction]) => direction !== 'system' || (category !== 'length' && category !== 'classifier'))
+// Lengths concern a whole request, which has no role.
+const directionsOf = (category) => DIRECTIONS.filter(([direction]) => direction !== 'system' || category !== 'length')
 
 export function Severity({ of: severity }) {
   return html`<${Badge} of=${severity} look=${SEVERITY_LOOKS[severity] ?? ''} />`
