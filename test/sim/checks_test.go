@@ -63,11 +63,12 @@ func (x *exchange) checkStatus() {
 	}
 }
 
-// outlived reports whether the period of a stream's reservation has ended, or its project has moved. From then on, the reservation can grow
-// only by the part of that period's budget that the key still holds.
+// outlived reports whether the period of a stream's reservation has ended, or its project has moved. From then on, the
+// reservation can grow only by the part of that period's budget that the key still holds. After a jump of the meter's
+// clock, the reservation may have expired.
 func (x *exchange) outlived() bool {
 	v := x.history.resv
-	return v != nil && x.streaming() != nil && !slices.Equal(v.places, x.key.places(uint64(int64(x.w.now)+x.w.objectOffset)))
+	return v != nil && x.streaming() != nil && (x.key.jumped > 0 || !slices.Equal(v.places, x.key.places(uint64(int64(x.w.now)+x.w.objectOffset))))
 }
 
 // waitedInVain reports whether the exchange has waited for a provider's content for three quarters of the time that
