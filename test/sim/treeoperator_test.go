@@ -87,6 +87,9 @@ func (op *operation) readGroup() {
 		after.Revision++
 		after.Budgeted, after.BudgetPico = op.it.Amount >= 0, max(0, op.it.Amount)
 		op.recalls = after.Stops() && !(before.Stops() && after.BudgetPico > before.BudgetPico)
+		if before.Stops() && before.Budgeted && after.Stops() && after.BudgetPico < before.BudgetPico {
+			after.Lowered = after.Revision
+		}
 		commit := directory.Commit{Writes: []directory.Write{kernel.WriteGroup(&after)}}
 		if after.Stops() {
 			commit.Deliveries = directory.BudgetsTo(&after, op.w.now)
@@ -126,11 +129,14 @@ func (w *world) groupOf(id string) *group {
 	return w.groups[max(0, at)]
 }
 
-// bringDown brings the changed group to the projects below it, one after another. Then their meters return what they
-// hold of the group's budget.
+// bringDown brings the changed group to the projects below it, one after another. Meters that get a lower budget return
+// what they hold of it.
 func (op *operation) bringDown(all []*project, n int) {
 	if n == len(all) {
-		op.recall(&op.g.node, all, op.acknowledge)
+		if op.recalls {
+			op.lowered(&op.g.node)
+		}
+		op.acknowledge()
 		return
 	}
 	op.p = all[n]
