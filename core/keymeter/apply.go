@@ -233,11 +233,11 @@ func (c *call) alarm() {
 	c.expire(c.in.NowMs)
 	c.bookLeases()
 	reports := c.m.flushMs != 0 && c.m.flushMs <= c.in.NowMs
+	if c.m.returnsDue(reports) {
+		c.returnAll(reports && !c.m.usedUp())
+	}
 	if reports {
 		c.report(c.m.nextBatch(c.in.Name, false))
-	}
-	if c.m.returnsDue(reports) {
-		c.returnAll()
 	}
 	c.store()
 	c.out.Deliver = true
@@ -298,8 +298,9 @@ func (c *call) flush(f *Flush) (reply FlushReply) {
 	newEpoch, closed, waitMs := c.returnUnused(f)
 	reply.Frees = f.Recall && newEpoch && len(c.m.chain.Levels) > 1 && c.m.slice().Granted < f.HeldPico
 	reply.LentMs = max(reply.LentMs, waitMs)
-	c.flushReturns()
-	if !c.m.hasReport() && !newEpoch {
+	reports := c.m.hasReport() || newEpoch
+	c.flushReturns(reports)
+	if !reports {
 		return reply
 	}
 	// The caller delivers the batches. The meter delivers them only if many have accumulated.
@@ -372,10 +373,10 @@ func (m *meter) balance(admittedMs uint64) {
 		l := &m.chain.Levels[i]
 		switch free := l.Slice.Free(); {
 		case free < 0 && l.Unsent && !l.Soft:
-			m.returnWithin(debtDelayMs)
+			m.returnDirectly(debtDelayMs)
 		case free > 0 && admittedMs <= l.RecalledMs:
 			l.Return()
-			m.returnWithin(debtDelayMs)
+			m.returnDirectly(debtDelayMs)
 		}
 	}
 }

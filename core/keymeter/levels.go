@@ -147,17 +147,21 @@ func (m *meter) asksToLend(a *Admit) AdmitReply {
 	return reply
 }
 
+// slice is the next report of a level's slice.
+func (c *call) slice(l *budget.Level) ledger.Return {
+	c.m.returns.seq++
+	l.Unsent = false
+	return ledger.Return{
+		Key: c.in.Name, Seq: c.m.returns.seq, Period: l.Slice.Period, Epoch: l.Epoch, HeldPico: l.Slice.Granted, SpentPico: l.Slice.Spent,
+	}
+}
+
 // returned is the report of a level's slice to its Ledger. It is stored in the outbox too.
 func (c *call) returned(l *budget.Level) []byte {
-	m := c.m
-	m.returns.seq++
-	l.Unsent = false
-	r := ledger.Return{
-		Key: c.in.Name, Seq: m.returns.seq, Period: l.Slice.Period, Epoch: l.Epoch, HeldPico: l.Slice.Granted, SpentPico: l.Slice.Spent,
-	}
+	r := c.slice(l)
 	data := r.Encode()
 	d := abi.Delivery{Class: abi.ClassLedger, Name: l.Ledger, Data: data}
-	c.put(abi.OutboxKey(firstReturn+m.returns.seq), d.Encode())
+	c.put(abi.OutboxKey(firstReturn+r.Seq), d.Encode())
 	return data
 }
 
@@ -187,14 +191,21 @@ type returns struct {
 	seq    uint64 // number of the last ledger.Return
 	lastMs uint64 // when all Ledgers got the present state
 	dueMs  uint64 // when they get it again; 0: they know it
+	direct bool   // they get it from the meter, because the way through the project's Ledger can take a minute
 }
 
 // returnEveryMs is the interval of these reports while the key is busy. It is longer than that of the project, because
 // the Ledger of a group has many more keys. A Ledger that does not know of spending yet still counts the key's slice.
-const returnEveryMs = 60_000
+const returnEveryMs = 30_000
 
 // returnWithin schedules a report to the Ledgers above the project, unless an earlier one is scheduled.
 func (m *meter) returnWithin(ms uint64) { m.returns.dueMs = minNonZero(m.returns.dueMs, m.lastMs+ms) }
+
+// returnDirectly schedules a report that somebody may wait for.
+func (m *meter) returnDirectly(ms uint64) {
+	m.returns.direct = true
+	m.returnWithin(ms)
+}
 
 // unsent reports whether a Ledger above the project does not know all spending or the present slice.
 func (m *meter) unsent() bool {
@@ -209,7 +220,7 @@ func (m *meter) returnSpent(lower bool) {
 	switch {
 	case !m.unsent():
 	case lower:
-		m.returnWithin(usageDelayMs)
+		m.returnDirectly(usageDelayMs)
 	default:
 		m.returnWithin(max(usageDelayMs, next-min(next, m.lastMs)))
 	}
@@ -225,11 +236,26 @@ func (m *meter) returnsDue(reports bool) bool {
 	return m.returns.dueMs != 0 && m.returns.dueMs <= by
 }
 
-// returnAll reports all levels above the project whose Ledgers do not know their state.
-func (c *call) returnAll() {
-	c.m.returns.lastMs, c.m.returns.dueMs = c.m.lastMs, 0
+// usedUp reports whether a slice that its Ledger takes for unused is spent. Until the Ledger knows, requests of other keys
+// recall it in vain.
+func (m *meter) usedUp() bool {
+	return slices.ContainsFunc(m.chain.Above(), func(l budget.Level) bool {
+		return l.Unsent && l.Unit() == doc.Dollars && l.Slice.Spent >= l.Slice.Granted
+	})
+}
+
+// returnAll reports all levels above the project whose Ledgers do not know their state. If a batch follows, the slices of
+// the nodes that get usage from the project's Ledger travel in it. On the way they still count as the meter's, and a
+// recall gets a newer report from the meter.
+func (c *call) returnAll(batch bool) {
+	batch = batch && !c.m.returns.direct
+	c.m.returns = returns{seq: c.m.returns.seq, lastMs: c.m.lastMs}
 	for i := range c.m.chain.ProjectAt() {
-		if l := &c.m.chain.Levels[i]; l.Unsent {
+		switch l := &c.m.chain.Levels[i]; {
+		case !l.Unsent:
+		case batch && l.Unit() == doc.Dollars:
+			c.m.travelling = append(c.m.travelling, ledger.Returned{Ledger: l.Ledger, Return: c.slice(l)})
+		default:
 			c.returned(l)
 		}
 	}
@@ -240,10 +266,10 @@ func (c *call) returnAll() {
 	}
 }
 
-// flushReturns reports to the Ledgers above the project when the usage is flushed.
-func (c *call) flushReturns() {
+// flushReturns reports to the Ledgers above the project when the usage is flushed. batch tells whether there is any.
+func (c *call) flushReturns(batch bool) {
 	if c.m.unsent() {
-		c.returnAll()
+		c.returnAll(batch)
 		c.store()
 		c.out.AlarmMs = minNonZero(c.out.AlarmMs, c.in.NowMs+abi.RedeliverMs)
 	}
@@ -288,12 +314,10 @@ func (m *meter) setPath(now uint64) {
 	for _, o := range m.record.Own.Own() {
 		own = append(own, budget.Own{Name: doc.LedgerName(OwnLevel, o.Unit), Limit: o.Limit})
 	}
-	if m.chain.SetPath(now, names, own) && len(m.chain.Former) > 0 {
-		m.returns.dueMs = minNonZero(m.returns.dueMs, now+debtDelayMs)
-	}
+	left := m.chain.SetPath(now, names, own) && len(m.chain.Former) > 0
 	above, project := m.soften()
-	if above {
-		m.returns.dueMs = minNonZero(m.returns.dueMs, now+debtDelayMs)
+	if left || above {
+		m.returns.direct, m.returns.dueMs = true, minNonZero(m.returns.dueMs, now+debtDelayMs)
 	}
 	if project {
 		m.flushMs = minNonZero(m.flushMs, now+debtDelayMs)

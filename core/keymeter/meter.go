@@ -54,10 +54,11 @@ type meter struct {
 	recent         recentRequests // not reported yet; only the newest maxRecent
 	violations     violations
 	leases         []lease
-	restUntilMs    uint64  // the meter does not lend before this time; 0: it may lend
-	flushMs        uint64  // when usage, recent and violations are to be reported; 0: nothing to report
-	outSeq         uint64  // number of the last batch
-	returns        returns // to the Ledgers above the project
+	restUntilMs    uint64            // the meter does not lend before this time; 0: it may lend
+	flushMs        uint64            // when usage, recent and violations are to be reported; 0: nothing to report
+	outSeq         uint64            // number of the last batch
+	returns        returns           // to the Ledgers above the project
+	travelling     []ledger.Returned // those in the next batch; not stored
 	crossed        crossed
 	nextForgetMs   uint64 // when the next row is to be deleted; 0: none
 	size           int    // of the row that was read
@@ -389,8 +390,9 @@ func (m *meter) nextBatch(key string, closed bool) []byte {
 	batch := ledger.Absorb{
 		Key: key, KeyID: m.record.KeyID, Seq: m.outSeq, Period: m.slice().Period, Epoch: m.level().Epoch, HeldPico: m.slice().Granted, Closed: closed,
 		LastUsedMs: m.lastUsedMs, Usage: m.usage, Recent: m.recent.Decode(ledger.RequestFields), Violations: m.violations.pending,
-		Crossings: m.crossed.pending,
+		Crossings: m.crossed.pending, Returned: m.travelling,
 	}
 	m.usage, m.recent, m.violations.pending, m.crossed.pending, m.flushMs = nil, recentRequests{}, nil, nil, 0
+	m.travelling = nil
 	return batch.Encode()
 }

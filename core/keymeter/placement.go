@@ -121,6 +121,7 @@ func (m *meter) treeFields(f *abi.Fields) {
 	f.Uint(&m.returns.seq)
 	f.Uint(&m.returns.lastMs)
 	f.Uint(&m.returns.dueMs)
+	f.Bool(&m.returns.direct)
 	m.crossed.fields(f)
 	above, own := c.Above(), c.Levels[c.ProjectAt()+1:]
 	abi.List(f, &above, levelFields)

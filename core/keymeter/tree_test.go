@@ -442,7 +442,7 @@ func TestLeasesAtEveryLevel(t *testing.T) {
 	w.expectAdmit(other, "req_3", 60_000-reply.Lease.AmountPico+1, 0, "grp_1")
 	w.expectAdmit(other, "req_4", 60_000-reply.Lease.AmountPico, 60_000-reply.Lease.AmountPico, "")
 	other.settle("req_4", 2, 0)
-	for range 12 {
+	for range 14 {
 		w.pass(10_000)
 	}
 	lent := reply.Lease.AmountPico

@@ -118,9 +118,9 @@ func TestEndOfABudgetRarelyCallsTheRoot(t *testing.T) {
 	}
 }
 
-// TestSpendingIsReportedAboveOnceAMinute checks when the Ledgers above the project learn the spending of a busy key. A
-// flush of its usage reports the spending at once.
-func TestSpendingIsReportedAboveOnceAMinute(t *testing.T) {
+// TestSpendingIsReportedAbove checks when the Ledgers above the project learn the spending of a busy key: with its first
+// usage, and then twice a minute. The usage of a flush has the spending, too.
+func TestSpendingIsReportedAbove(t *testing.T) {
 	w, first, _ := company(t)
 	serve := func(cost money.Pico) {
 		t.Helper()
@@ -138,13 +138,13 @@ func TestSpendingIsReportedAboveOnceAMinute(t *testing.T) {
 	serve(2)
 	w.pass(10_000)
 	w.expectSpent(map[string]money.Pico{"root": 1, "grp_1": 1, "proj_1": 3})
-	w.pass(50_000)
+	w.pass(20_000)
 	w.expectSpent(map[string]money.Pico{"root": 3, "grp_1": 3, "proj_1": 3})
 	if first.AlarmMs != 0 {
 		t.Errorf("an idle key has an alarm in %d ms", first.AlarmMs-w.now)
 	}
 	serve(4)
-	w.pass(10_000)
+	w.pass(30_000)
 	flush := keymeter.Flush{}
 	first.call(flush.Encode())
 	w.deliver()

@@ -349,6 +349,9 @@ func (c *call) absorb(a *Absorb) error {
 			return err
 		}
 	}
+	if err := c.addSlices(a.Returned); err != nil {
+		return err
+	}
 	c.b.committed = money.Add(c.b.committed, m.committed()-before)
 	c.addRecentBatch(a)
 	if err := c.addViolations(a); err != nil {

@@ -44,7 +44,7 @@ const (
 	opContribution = 41
 	opForward      = 42
 	opReturns      = 43
-	opCrossed      = 45 // an absorb with crossings, which come first
+	opExtended     = 45 // an absorb with crossings or slices, which come first
 
 	// Older layouts of absorb, which outboxes may still contain. They have no violations. Instead of the epoch and
 	// the held amount, the first two have a returned amount. The first also lacks hours, latencies, the key ID and
@@ -170,6 +170,7 @@ type Absorb struct {
 	Recent     []Request // the newest requests since the last batch, oldest first
 	Violations []ViolationGroup
 	Crossings  []Crossing // thresholds of the key's own budget since the last batch
+	Returned   []Returned // at most MaxReturned
 
 	returnedPico int64 // Epoch 0: the part of the slice that the meter returns
 }
@@ -177,16 +178,21 @@ type Absorb struct {
 // Encode encodes the command.
 func (c *Absorb) Encode() []byte {
 	op := uint64(opAbsorb)
-	if len(c.Crossings) > 0 {
-		op = opCrossed
+	if len(c.Crossings)+len(c.Returned) > 0 {
+		op = opExtended
 	}
 	return abi.EncodeFields(op, 256, func(f *abi.Fields) { c.fieldsOf(f, op) })
 }
 
+// MaxReturned limits the reports of slices in a batch. A key has fewer budgets of groups and of the deployment.
+const MaxReturned = 8
+
 // fieldsOf lists the fields of a batch in one of the layouts.
 func (c *Absorb) fieldsOf(f *abi.Fields, op uint64) {
-	if op == opCrossed {
-		if abi.List(f, &c.Crossings, CrossingFields); len(c.Crossings) == 0 {
+	if op == opExtended {
+		abi.List(f, &c.Crossings, CrossingFields)
+		abi.List(f, &c.Returned, returnedFields)
+		if len(c.Crossings)+len(c.Returned) == 0 || len(c.Returned) > MaxReturned {
 			f.Fail()
 		}
 		op = opAbsorb
@@ -222,7 +228,7 @@ func (c *Absorb) fieldsOf(f *abi.Fields, op uint64) {
 
 // isAbsorb reports whether an op code belongs to a batch.
 func isAbsorb(op uint64) bool {
-	return op == opAbsorb || op == opCrossed || op == opFirstAbsorb || op == opSecondAbsorb || op == opThirdAbsorb
+	return op == opAbsorb || op == opExtended || op == opFirstAbsorb || op == opSecondAbsorb || op == opThirdAbsorb
 }
 
 // DecodeAbsorb decodes a batch in any of the layouts.

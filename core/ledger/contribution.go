@@ -12,8 +12,9 @@ import (
 type Contribution struct {
 	Project string
 	Seq     uint64     // grows with each Contribution of a project; the node drops repeats
-	Usage   []Usage    // by day and model, without hours; at least one
+	Usage   []Usage    // by day and model, without hours
 	Spent   []Spending // the costs of the project's pending usage
+	Slices  []Return   // the slices of the project's keys
 
 	node string // the receiver, in the project's Ledger
 }
@@ -27,7 +28,8 @@ type Spending struct {
 	CostPico int64
 }
 
-// maxContribution limits the usage in a Contribution. Each one changes two rows.
+// maxContribution limits the usage and the slices in a Contribution. Usage of a day and a model changes two rows, and a
+// slice changes one.
 const maxContribution = 128
 
 // Encode encodes the command.
@@ -45,14 +47,19 @@ func (q *Contribution) fields(f *abi.Fields) {
 		f.Uint(&s.Epoch)
 		f.Int(&s.CostPico)
 	})
+	abi.List(f, &q.Slices, func(f *abi.Fields, r *Return) { r.fields(f) })
 	Extras(f, len(q.Usage), func(i int) *Usage { return &q.Usage[i] })
-	if q.Seq == 0 || q.Project == "" || strings.Contains(q.Project, "/") || len(q.Usage) == 0 || len(q.Usage) > maxContribution {
+	n, most := len(q.Usage)+len(q.Slices), max(len(q.Usage), len(q.Slices))
+	if q.Seq == 0 || q.Project == "" || strings.Contains(q.Project, "/") || n == 0 || most > maxContribution {
 		f.Fail()
 	}
 }
 
 func (q *Contribution) reads() []abi.Range {
 	ranges := []abi.Range{{Start: rowAlerts}}
+	for i := range q.Slices {
+		ranges = append(ranges, abi.Range{Start: rowKeys + q.Slices[i].Key})
+	}
 	for i := range q.Usage {
 		for _, key := range usageKeys(&q.Usage[i], q.Project) {
 			ranges = append(ranges, abi.Range{Start: key})
@@ -61,19 +68,40 @@ func (q *Contribution) reads() []abi.Range {
 	return ranges
 }
 
-// apply adds the usage, unless it is a repeat. All of a Contribution is added in one commit, so one of its rows shows
-// whether it was.
+// apply adds the usage, unless it is a repeat, and takes the slices, which have numbers of their own.
 func (q *Contribution) apply(c *call) error {
+	repeat, err := q.isRepeat(c)
+	if err != nil || repeat {
+		return err
+	}
+	for i := range q.Slices {
+		if err := q.Slices[i].take(c); err != nil {
+			return err
+		}
+	}
+	if err := q.addUsage(c); err != nil {
+		return err
+	}
+	return c.checkAlerts()
+}
+
+// isRepeat reports whether the usage was added before. All of a Contribution is added in one commit, so one of its rows
+// shows whether it was.
+func (q *Contribution) isRepeat(c *call) (bool, error) {
+	if len(q.Usage) == 0 {
+		return false, nil
+	}
 	first := &q.Usage[0]
 	var last usageRow
 	if row, ok := c.row(detailKey(first.Day, q.Project, first.Model)); ok {
 		if err := abi.DecodeFields(row, last.fields); err != nil {
-			return err
+			return false, err
 		}
 	}
-	if q.Seq <= last.seq {
-		return nil
-	}
+	return q.Seq <= last.seq, nil
+}
+
+func (q *Contribution) addUsage(c *call) error {
 	for i := range q.Usage {
 		u := &q.Usage[i]
 		if err := c.addToRow(modelKey(u.Day, u.Model), u, 0); err != nil {
@@ -86,7 +114,7 @@ func (q *Contribution) apply(c *call) error {
 	if c.addSpending(q.Spent) {
 		c.put(rowBudget, abi.EncodeFields(0, 64, c.b.fields))
 	}
-	return c.checkAlerts()
+	return nil
 }
 
 // addSpending adds the costs that no meter reports. It returns false if there are none.

@@ -82,6 +82,7 @@ func (c *Return) apply(to *call) error {
 	return to.checkAlerts()
 }
 
+// take applies the report of a meter's slice.
 func (c *Return) take(to *call) error {
 	if c.Period.Epoch() > to.b.period.Epoch() {
 		return errUnknownCycle
@@ -104,4 +105,16 @@ func (c *Return) take(to *call) error {
 	to.put(rowKeys+c.Key, abi.EncodeFields(0, 64, m.fields))
 	to.put(rowBudget, abi.EncodeFields(0, 64, to.b.fields))
 	return nil
+}
+
+// Returned is a Return to the Ledger of a group or of the deployment. It travels with usage, in a batch to the project's
+// Ledger and then in a Contribution.
+type Returned struct {
+	Ledger string // its name
+	Return
+}
+
+func returnedFields(f *abi.Fields, r *Returned) {
+	f.String(&r.Ledger)
+	r.Return.fields(f)
 }

@@ -10,12 +10,16 @@ import (
 
 // A project's Ledger adds the usage that it absorbs to row "up", by path, day and model. Within forwardMs, it sends the
 // sums to each node of the path as Contributions, in its outbox. So the usage of all keys costs one row per batch, and
-// one call per node and minute. The row has the paths too.
+// one call per node and minute. If it has sent nothing for that long, it sends the sums at once. The meters' reports of
+// their slices travel with the usage. The row has the paths too.
 
 const (
 	forwardMs = 60_000
 	// maxUpward is the number of sums in the row that are sent at once.
 	maxUpward = 256
+	// maxSlices is the number of slices in the row that are sent at once. They are about a hundred bytes each, and every
+	// batch writes the row.
+	maxSlices = 96
 	// maxKnownPaths limits the paths that the row remembers. Usage may arrive a day after its request was admitted.
 	maxKnownPaths = 32
 	// firstForward is the number before those of Contributions in the outbox. Audit entries come before it, and the
@@ -27,8 +31,10 @@ const (
 type upward struct {
 	paths   []doc.Path // oldest first
 	seq     uint64     // number of the last Contribution
-	dueMs   uint64     // when the pending usage is to be sent; 0: there is none
+	dueMs   uint64     // when what is pending is to be sent; 0: nothing is
+	sentMs  uint64     // when some was sent last
 	pending []Usage
+	slices  []Returned // one per key and Ledger
 }
 
 func (u *upward) fields(f *abi.Fields) {
@@ -36,6 +42,8 @@ func (u *upward) fields(f *abi.Fields) {
 	doc.PathsField(f, &u.paths)
 	f.Uint(&u.seq)
 	f.Uint(&u.dueMs)
+	f.Uint(&u.sentMs)
+	abi.List(f, &u.slices, returnedFields)
 	abi.List(f, &u.pending, UsageFields)
 	Extras(f, len(u.pending), func(i int) *Usage { return &u.pending[i] })
 }
@@ -52,7 +60,7 @@ func (c *call) loadUpward() (*upward, error) {
 }
 
 func (c *call) putUpward() {
-	c.put(rowUpward, abi.EncodeFields(0, 128+64*len(c.up.pending), c.up.fields))
+	c.put(rowUpward, abi.EncodeFields(0, 128+64*len(c.up.pending)+128*len(c.up.slices), c.up.fields))
 }
 
 // learnPaths adds the paths of a Put.
@@ -77,9 +85,9 @@ func (c *call) learnPaths(paths []doc.Path) error {
 	return nil
 }
 
-// placed reports whether a batch has usage that counts above the project.
+// placed reports whether a batch has something for the nodes above the project.
 func (a *Absorb) placed() bool {
-	return slices.ContainsFunc(a.Usage, func(u Usage) bool { return u.Path.Used() })
+	return len(a.Returned) > 0 || slices.ContainsFunc(a.Usage, func(u Usage) bool { return u.Path.Used() })
 }
 
 // addUpward adds absorbed usage to the pending usage.
@@ -91,11 +99,44 @@ func (c *call) addUpward(u *Usage) error {
 	if err != nil {
 		return err
 	}
-	up.dueMs = minNonZero(up.dueMs, c.in.NowMs+forwardMs)
 	addTo(&up.pending, u)
-	c.putUpward()
-	c.setAlarm(up.dueMs)
+	c.dueUpward()
 	return nil
+}
+
+// addSlices adds a meter's reports to those that are pending. A newer report replaces an older one.
+func (c *call) addSlices(list []Returned) error {
+	if len(list) == 0 {
+		return nil
+	}
+	up, err := c.loadUpward()
+	if err != nil {
+		return err
+	}
+	for _, r := range list {
+		at := slices.IndexFunc(up.slices, func(o Returned) bool { return o.Key == r.Key && o.Ledger == r.Ledger })
+		if at < 0 {
+			up.slices = append(up.slices, r)
+		} else if up.slices[at].Seq < r.Seq {
+			up.slices[at] = r
+		}
+	}
+	c.dueUpward()
+	return nil
+}
+
+// dueUpward stores what is pending and schedules it, forwardMs after the last was sent. sendFull sends what is due.
+func (c *call) dueUpward() {
+	up, now := c.up, c.in.NowMs
+	next := up.sentMs + forwardMs
+	if up.sentMs > now { // the clock went back
+		next = now
+	}
+	up.dueMs = minNonZero(up.dueMs, max(next, now))
+	c.putUpward()
+	if up.dueMs > now {
+		c.setAlarm(up.dueMs)
+	}
 }
 
 func minNonZero(a, b uint64) uint64 {
@@ -115,9 +156,10 @@ func addTo(list *[]Usage, u *Usage) {
 	(*list)[at].Plus(u)
 }
 
-// sendFull sends the pending usage early if there is much of it.
+// sendFull sends what a batch has added if it is due, or early if there is much of it.
 func (c *call) sendFull() {
-	if c.up != nil && len(c.up.pending) >= maxUpward {
+	up := c.up
+	if up != nil && up.dueMs > 0 && (up.dueMs <= c.in.NowMs || len(up.pending) >= maxUpward || len(up.slices) >= maxSlices) {
 		c.sendUpward()
 	}
 }
@@ -136,7 +178,7 @@ func (c *call) forwardDue() error {
 	return nil
 }
 
-// sendUpward puts the pending usage into the outbox for the nodes of its paths.
+// sendUpward puts the pending usage into the outbox for the nodes of its paths, with the slices that are pending.
 func (c *call) sendUpward() {
 	up := c.up
 	var nodes []*Contribution
@@ -155,12 +197,16 @@ func (c *call) sendUpward() {
 			contributionOf(&nodes, path.Nodes[j].ID).add(u, path.Nodes[j].Counted, epochs[j])
 		}
 	}
+	for i := range up.slices {
+		q := contributionOf(&nodes, up.slices[i].Ledger)
+		q.Slices = append(q.Slices, up.slices[i].Return)
+	}
 	for _, n := range nodes {
 		for _, part := range n.parts() {
 			c.sendContribution(n.node, &part)
 		}
 	}
-	up.pending, up.dueMs = unknown, 0
+	up.pending, up.slices, up.dueMs, up.sentMs = unknown, nil, 0, c.in.NowMs
 	if len(unknown) > 0 {
 		up.dueMs = c.in.NowMs + forwardMs
 		c.setAlarm(up.dueMs)
@@ -214,8 +260,16 @@ func (q *Contribution) add(u *Usage, counted bool, epoch uint64) {
 
 // parts splits a Contribution so that none is too large for one commit.
 func (q *Contribution) parts() (parts []Contribution) {
+	n := 0
 	for chunk := range slices.Chunk(q.Usage, maxContribution) {
 		parts = append(parts, Contribution{Usage: chunk})
+	}
+	for chunk := range slices.Chunk(q.Slices, maxContribution) {
+		if n == len(parts) {
+			parts = append(parts, Contribution{})
+		}
+		parts[n].Slices = chunk
+		n++
 	}
 	parts[0].Spent = q.Spent
 	return parts
