@@ -44,8 +44,14 @@ const kinds = [
     warm: 'gateway',
     run: paced(1000, 10),
   },
+  {
+    kind: 'lone',
+    title: 'only request of a project',
+    targets: { calls: 2, rows: 7 },
+    run: async (to, project, as) => [await to.send(project, `${as} 0`, { as })],
+  },
 ]
-const [cold, warm, lent] = kinds
+const [cold, warm, lent, lone] = kinds
 
 /**
  * Sends the first requests of many keys below the root. Each makes a call of the root's Ledger, and a second one ten seconds
@@ -77,6 +83,7 @@ async function runAll(to, seed) {
   const minute = [
     ...LEDGERS.map((n) => run(cold, n)),
     ...LEDGERS.map((n) => run(warm, n)),
+    ...LEDGERS.map((n) => run(lone, n)),
     run({ ...warm, kind: 'end' }, 2),
   ]
   const done = []

@@ -56,7 +56,7 @@ var tenants = []tenant{
 // trees returns the projects of bench/lib/levels.mjs. Their names end in the number of Ledgers.
 func trees() (list []tenant) {
 	for n, above := range [...][]string{nil, {doc.Root}, {doc.Root, "grp_department"}, {doc.Root, "grp_department", "grp_team"}} {
-		for _, kind := range []tenant{{name: "cold", plan: exact, keys: 20}, {name: "warm", plan: exact, keys: 1}, {name: "lent", plan: lending, keys: 1}} {
+		for _, kind := range []tenant{{name: "cold", plan: exact, keys: 20}, {name: "warm", plan: exact, keys: 1}, {name: "lent", plan: lending, keys: 1}, {name: "lone", plan: exact, keys: 1}} {
 			kind.name, kind.above = fmt.Sprintf("chain-%s%d", kind.name, n+1), above
 			list = append(list, kind)
 		}
@@ -94,16 +94,19 @@ func (t *tenant) seed(number int) seeded {
 		ID: "proj_" + t.name, Name: t.name, Plan: t.plan, BudgetPico: int64(1000 * money.Dollar), CacheTTLSeconds: 3600,
 		Cache: t.cache, Policy: doc.Policy{Version: 1},
 	}
+	var nodes []doc.Ancestor
 	for _, id := range t.above {
 		project.Chain = append(project.Chain, doc.Node{ID: id})
+		nodes = append(nodes, doc.Ancestor{ID: id, Counted: true})
 	}
+	project.SetAncestors(nodes)
 	if t.governor {
 		settings := governor.NewSettings()
 		settings.Enabled = true
 		project.Policy.Governor = settings.Encode()
 	}
 	policy := project.Policy.Encode()
-	put := ledger.Put{Version: 1, BudgetPico: project.BudgetPico, Policy: policy}
+	put := ledger.Put{Version: 1, BudgetPico: project.BudgetPico, Policy: policy, Paths: project.Paths}
 	s := seeded{
 		ProjectID: project.ID,
 		Objects:   []command{{"LEDGER", project.ID, hex.EncodeToString(put.Encode())}},
