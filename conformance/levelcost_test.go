@@ -106,7 +106,7 @@ func TestCostOfALevel(t *testing.T) {
 	const coldKeys, warmRequests = 10, 600
 	upstream := newUpstream(t)
 	// Of each further Ledger. The first requests share their project's call per minute with the usage, and its alarm.
-	coldMost, warmMost := cost{2.2, 7, 7.5}, cost{0.02, 0.05, 0.10}
+	coldMost, warmMost := cost{1.3, 5, 5.5}, cost{0.02, 0.05, 0.10}
 	var cold, warm [5]cost
 	for n := 1; n <= 4; n++ {
 		c := newFixture(t, upstream, deployment(upstream))

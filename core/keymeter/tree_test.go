@@ -276,6 +276,7 @@ func TestCostCountsAtEveryLevel(t *testing.T) {
 	w.expectSpent(map[string]money.Pico{"root": 47, "grp_1": 47, "proj_1": 17, "proj_2": 30})
 	w.pass(60_000) // req_3 expires
 	w.pass(10_000)
+	w.pass(60_000) // its cost travels
 	w.expectSpent(map[string]money.Pico{"root": 57, "grp_1": 57, "proj_1": 27, "proj_2": 30})
 	first.now = w.now
 	first.settle("req_3", 2, 1)
@@ -307,6 +308,7 @@ func TestIdleKeyReturnsAllSlices(t *testing.T) {
 	flush := keymeter.Flush{}
 	first.call(flush.Encode())
 	w.deliver()
+	w.pass(60_000)
 	delete(w.keys, "key_1") // a recall would fail
 	w.expectAdmit(second, "req_2", 95, 95, "")
 }

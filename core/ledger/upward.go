@@ -10,11 +10,14 @@ import (
 
 // A project's Ledger adds the usage that it absorbs to row "up", by path, day and model. Within forwardMs, it sends the
 // sums to each node of the path as Contributions, in its outbox. So the usage of all keys costs one row per batch, and
-// one call per node and minute. If it has sent nothing for that long, it sends the sums at once. The meters' reports of
-// their slices travel with the usage. The row has the paths too.
+// one call per node and minute. If the project was quiet, it sends the sums at once. The meters' reports of their slices
+// travel with the usage. The row has the paths too.
 
 const (
 	forwardMs = 60_000
+	// quietMs is the time after which a project counts as quiet. The next usage is then sent at once, because it is likely
+	// to be the only one.
+	quietMs = 600_000
 	// maxUpward is the number of sums in the row that are sent at once.
 	maxUpward = 256
 	// maxSlices is the number of slices in the row that are sent at once. They are about a hundred bytes each, and every
@@ -125,14 +128,14 @@ func (c *call) addSlices(list []Returned) error {
 	return nil
 }
 
-// dueUpward stores what is pending and schedules it, forwardMs after the last was sent. sendFull sends what is due.
+// dueUpward stores what is pending and schedules it. sendFull sends what is due.
 func (c *call) dueUpward() {
 	up, now := c.up, c.in.NowMs
-	next := up.sentMs + forwardMs
-	if up.sentMs > now { // the clock went back
-		next = now
+	due := now + forwardMs
+	if up.sentMs+quietMs <= now || up.sentMs > now { // in the second case, the clock went back
+		due = now
 	}
-	up.dueMs = minNonZero(up.dueMs, max(next, now))
+	up.dueMs = minNonZero(up.dueMs, due)
 	c.putUpward()
 	if up.dueMs > now {
 		c.setAlarm(up.dueMs)
