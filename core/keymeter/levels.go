@@ -237,7 +237,7 @@ func (m *meter) returnsDue(reports bool) bool {
 }
 
 // usedUp reports whether a slice that its Ledger takes for unused is spent. Until the Ledger knows, requests of other keys
-// recall it in vain.
+// recall it for nothing.
 func (m *meter) usedUp() bool {
 	return slices.ContainsFunc(m.chain.Above(), func(l budget.Level) bool {
 		return l.Unsent && l.Unit() == doc.Dollars && l.Slice.Spent >= l.Slice.Granted

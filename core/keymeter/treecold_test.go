@@ -57,7 +57,7 @@ func coldCost(t *testing.T, path ...string) (c cost) {
 }
 
 // TestColdRequestIsCheap counts what each further Ledger adds to the only request of a key: a Grant, and a call with the
-// usage and the slice. The first one above the project also adds the row of what is pending.
+// usage and the slice. The first one above the project also adds the row of pending usage.
 func TestColdRequestIsCheap(t *testing.T) {
 	t.Parallel()
 	paths := [][]string{{"proj_1"}, {"root", "proj_1"}, {"root", "grp_1", "proj_1"}, {"root", "grp_1", "grp_2", "proj_1"}}
@@ -107,8 +107,8 @@ func TestRecallOvertakesATravellingSlice(t *testing.T) {
 	w.expectSpent(map[string]money.Pico{"root": 100, "grp_1": 100, "proj_1": 25, "proj_2": 75})
 }
 
-// TestAwaitedSlicesAreSentDirectly checks which slices do not travel through the project's Ledger: those that other requests
-// may wait for.
+// TestAwaitedSlicesAreSentDirectly checks which slices do not travel through the project's Ledger, because other
+// requests may wait for them.
 func TestAwaitedSlicesAreSentDirectly(t *testing.T) {
 	for name, row := range map[string]struct {
 		reserve, cost money.Pico

@@ -34,7 +34,7 @@ const (
 type upward struct {
 	paths   []doc.Path // oldest first
 	seq     uint64     // number of the last Contribution
-	dueMs   uint64     // when what is pending is to be sent; 0: nothing is
+	dueMs   uint64     // when the pending usage and slices are to be sent; 0: none are pending
 	sentMs  uint64     // when some was sent last
 	pending []Usage
 	slices  []Returned // one per key and Ledger
@@ -107,7 +107,7 @@ func (c *call) addUpward(u *Usage) error {
 	return nil
 }
 
-// addSlices adds a meter's reports to those that are pending. A newer report replaces an older one.
+// addSlices adds a meter's reports to the pending ones. A newer report replaces an older one.
 func (c *call) addSlices(list []Returned) error {
 	if len(list) == 0 {
 		return nil
@@ -128,7 +128,7 @@ func (c *call) addSlices(list []Returned) error {
 	return nil
 }
 
-// dueUpward stores what is pending and schedules it. sendFull sends what is due.
+// dueUpward stores the pending usage and slices and schedules them. sendFull sends them when they are due.
 func (c *call) dueUpward() {
 	up, now := c.up, c.in.NowMs
 	due := now + forwardMs
