@@ -97,9 +97,7 @@ const maxFormer = 64
 // NewChain returns the chain of a new meter, which has no grants. Without names, the project is its only level.
 func NewChain(ledgers ...string) Chain {
 	c := Chain{Levels: []Level{{Epoch: 1}}}
-	if len(ledgers) > 0 {
-		c.SetPath(1, ledgers, nil)
-	}
+	c.SetPath(1, ledgers, nil)
 	return c
 }
 

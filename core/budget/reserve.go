@@ -168,11 +168,13 @@ func (c *Chain) shortfall(now uint64, i int, q *Request, a *Amounts) Shortfall {
 	return short
 }
 
+func (h *Hold) leftMs(now uint64) uint64 { return h.UntilMs - min(now, h.UntilMs) }
+
 // heldMs returns the time until the incomplete reservations at a level have ended.
 func (c *Chain) heldMs(now uint64, level int) (ms uint64) {
 	for i := range c.Holds {
-		if h := &c.Holds[i]; h.Levels > level && h.UntilMs > now {
-			ms = max(ms, h.UntilMs-now)
+		if h := &c.Holds[i]; h.Levels > level {
+			ms = max(ms, h.leftMs(now))
 		}
 	}
 	return ms
@@ -181,8 +183,8 @@ func (c *Chain) heldMs(now uint64, level int) (ms uint64) {
 // awaitedMs returns the time until all ordered requests that are asking a level's Ledger have lapsed.
 func (c *Chain) awaitedMs(now uint64, level int) (ms uint64) {
 	for i := range c.Holds {
-		if h := &c.Holds[i]; h.Levels == level && h.UntilMs > now {
-			ms = max(ms, h.UntilMs-now)
+		if h := &c.Holds[i]; h.Levels == level {
+			ms = max(ms, h.leftMs(now))
 		}
 	}
 	return ms
