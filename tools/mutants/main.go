@@ -2,12 +2,13 @@
 // that the tests detect. The mutants delete a row of the exchange's tables, skip a cancel, negate a comparison, or
 // move the boundary of an order comparison (< instead of <=). Some mutants have a name, see changes.
 //
-//	mutants [-only PREFIXES] [-kind KIND] [-sample N] [-resume] [-workers N] [-also FOLDERS] [-list]
+//	mutants [-only PREFIXES] [-kind KIND] [-sample N] [-resume] [-workers N] [-also FOLDERS] [-by FOLDERS] [-list]
 //
 // All mutants are compiled at once. The sources are replaced (go test -overlay) with sources that have a switch at
 // each place, and an environment variable selects the active mutant. A mutant is killed if a suite fails, or runs
 // four times as long as without a mutant. Survivors are printed and written to build/mutants/survivors.txt. The exit
-// status is 1 if fewer than 95% are killed. Moved boundaries do not count toward this.
+// status is 1 if fewer than 95% are killed. Moved boundaries do not count toward this. With -by, only the tests of some
+// folders run. This takes less time, and what they kill, all tests kill.
 package main
 
 import (
@@ -34,6 +35,7 @@ var mutated = []string{
 
 // judges are the packages whose tests must detect mutants. Packages without tests are skipped.
 var judges = []suite{
+	{folder: "core/budget"},
 	{folder: "core/keymeter"},
 	{folder: "core/ledger"},
 	{folder: "core/exchange"},
@@ -47,9 +49,12 @@ var judges = []suite{
 	{folder: "core", flags: []string{"-test.skip=^(TestCoreImports|TestWasmMainIsThin|TestPlanesDoNotMix)$", "-rapid.checks=300", "-rapid.shrinktime=1ms"}},
 }
 
-// judges returns the default judges and the folders of -also.
+// judges returns the default judges, or those of -by, and the folders of -also.
 func (o options) judges() []suite {
 	all := slices.Clone(judges)
+	if by := strings.Split(o.by, ","); o.by != "" {
+		all = slices.DeleteFunc(all, func(s suite) bool { return !slices.Contains(by, s.folder) })
+	}
 	for folder := range strings.SplitSeq(o.also, ",") {
 		if folder != "" {
 			all = append(all, suite{folder: folder})
@@ -67,6 +72,7 @@ type options struct {
 	workers int
 	list    bool
 	also    string
+	by      string
 }
 
 func main() {
@@ -78,6 +84,7 @@ func main() {
 	flag.IntVar(&o.workers, "workers", 2, "number of suites to run in parallel")
 	flag.BoolVar(&o.list, "list", false, "print the mutants without testing them")
 	flag.StringVar(&o.also, "also", "", "comma-separated `folders` whose tests must also run: host,control")
+	flag.StringVar(&o.by, "by", "", "run only the tests of these comma-separated `folders`: core/budget,core/keymeter")
 	flag.Parse()
 	root, err := repo.Root()
 	if err == nil {

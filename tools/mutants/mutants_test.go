@@ -128,6 +128,19 @@ func TestEquivalent(t *testing.T) {
 	}
 }
 
+func TestJudges(t *testing.T) {
+	var got []string
+	for _, s := range (options{by: "core/ledger,core/budget", also: "host"}).judges() {
+		got = append(got, s.folder)
+	}
+	if want := []string{"core/budget", "core/ledger", "host"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if n := len(options{}.judges()); n != len(judges) {
+		t.Errorf("%d judges by default, want %d", n, len(judges))
+	}
+}
+
 func TestSample(t *testing.T) {
 	var mutants []mutant
 	for i := range 100 {
