@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/doc"
@@ -324,7 +325,7 @@ func (forward) apply(c *call) error {
 
 func deliveriesIn(rows []abi.Row) (found []abi.Row) {
 	for _, row := range rows {
-		if len(row.Key) > len(abi.OutboxPrefix) && row.Key[:len(abi.OutboxPrefix)] == abi.OutboxPrefix {
+		if strings.HasPrefix(row.Key, abi.OutboxPrefix) {
 			found = append(found, row)
 		}
 	}
