@@ -257,7 +257,7 @@ func TestNewPeriod(t *testing.T) {
 	grant(c, 1, 10)
 	c.Levels[1].RecalledMs = now
 	c.Reserve(now, ordered("req_1", 10)) // holds the root and the group
-	c.Reserve(now, ordered("req_2", 10)) // holds nothing: the root has no more
+	c.Reserve(now, ordered("req_2", 11)) // holds nothing, and waits for the root
 	next := calendar.NewPeriod(calendar.Monthly, 0, today+31)
 	c.Advance(now, month, next, month, next)
 	expect(t, c, "0+0/10", "0+0/0", "0+0/0", "0+0/50")

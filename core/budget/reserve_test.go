@@ -164,13 +164,49 @@ func TestOrdered(t *testing.T) {
 		t.Errorf("%+v", short)
 	}
 	expect(t, c, "0+10/10", "0+10/10", "0+0/0")
+	grant(c, 2, 5)
 	if short = reserve(t, c, now+1600, ordered("req_2", 5)); short.Level != 0 || short.NeedPico != 5 || short.WaitMs != 1900 {
 		t.Errorf("%+v", short)
 	}
 	c.Advance(now+3499, month, month, month)
-	expect(t, c, "0+10/10", "0+10/10", "0+0/0")
+	expect(t, c, "0+10/10", "0+10/10", "0+0/5")
 	c.Advance(now+3500, month, month, month)
-	expect(t, c, "0+0/10", "0+0/10", "0+0/0")
+	expect(t, c, "0+0/10", "0+0/10", "0+0/5")
+}
+
+// TestOrderedPastIncomplete checks which level an ordered request asks for while another one holds 10 of the root's 10.
+// If that is all that it lacks there, it asks for a lower level that lacks more, and holds nothing.
+func TestOrderedPastIncomplete(t *testing.T) {
+	for _, row := range []struct {
+		want, group, project int64
+		level, holds         int
+	}{
+		{10, 4, 100, 1, 1},  // the other request does not hold the group
+		{10, 10, 100, 0, 2}, // only the root lacks budget: wait
+		{11, 100, 4, 0, 2},  // the root lacks more
+		{10, 100, 4, 2, 1},
+	} {
+		c := granted([]string{"root", "grp_1"}, 10, 4)
+		reserve(t, c, now, ordered("req_1", 10))
+		grant(c, 1, row.group)
+		grant(c, 2, row.project)
+		if short := reserve(t, c, now, ordered("req_2", row.want)); short.Level != row.level || len(c.Holds) != row.holds {
+			t.Errorf("%+v: got %+v and %d incomplete reservations", row, short, len(c.Holds))
+		}
+		if c.Levels[0].Slice.Reserved != 10 {
+			t.Errorf("%d reserved", c.Levels[0].Slice.Reserved)
+		}
+	}
+}
+
+// TestOrderedAfterFinal checks that a level without incomplete reservations comes first, even if it has enough for the
+// smaller amount that a level below has.
+func TestOrderedAfterFinal(t *testing.T) {
+	c := granted([]string{"root", "grp_1"}, 6, 5)
+	q := budget.Request{ID: "req_1", Want: budget.Amounts{Pico: 10}, LeastPico: 5, Final: 1 << 1, Ordered: true}
+	if short := reserve(t, c, now, &q); short.Level != 0 {
+		t.Errorf("%+v", short)
+	}
 }
 
 // reserve returns the only level that lacks budget for a request.
