@@ -167,18 +167,15 @@ func (c *call) returned(l *budget.Level) []byte {
 
 // returnedFormer is the report of a level on a former path. The level keeps only the amount in use.
 func (c *call) returnedFormer(l *budget.Level) []byte {
-	if l.Slice.Free() > 0 {
-		l.Return()
-	}
+	l.Return()
 	return c.returned(l)
 }
 
 // release ends the incomplete reservation of a request that was refused.
 func (c *call) release(a *Admit) AdmitReply {
-	if before := len(c.m.chain.Holds); before > 0 {
-		if c.m.chain.Release(a.RequestID); len(c.m.chain.Holds) < before {
-			c.store()
-		}
+	before := len(c.m.chain.Holds)
+	if c.m.chain.Release(a.RequestID); len(c.m.chain.Holds) < before {
+		c.store()
 	}
 	return AdmitReply{Verdict: Unknown}
 }

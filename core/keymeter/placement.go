@@ -29,9 +29,8 @@ func (m *meter) path() ledger.Path {
 		if p.Number == 0 || n.Unit != doc.Dollars {
 			continue
 		}
-		if epoch := m.chain.Levels[i].Slice.Period.Epoch(); epoch > n.Epoch {
-			p.Ahead |= min(epoch-n.Epoch, 1<<ledger.AheadBits-1) << shift
-		}
+		epoch := m.chain.Levels[i].Slice.Period.Epoch()
+		p.Ahead |= min(epoch-min(epoch, n.Epoch), 1<<ledger.AheadBits-1) << shift
 		shift += ledger.AheadBits
 	}
 	return p
