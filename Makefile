@@ -117,6 +117,10 @@ SEEDS ?= 1000000
 world: ## run the simulation with SEEDS=1000000 seeds and print statistics
 	go test ./test/sim -run TestWorld -seeds $(SEEDS) -timeout 0 -v
 
+.PHONY: trees
+trees: ## run the simulation of budgets in a tree with SEEDS=1000000 seeds and print statistics
+	go test ./test/sim -run 'TestTrees$$' -seeds $$((2 * $(SEEDS))) -timeout 0 -v
+
 .PHONY: outages
 outages: setup ## test two replicas on PostgreSQL for longer: limits, restarts, cut-off networks, failovers
 	@tools/setup.sh postgres

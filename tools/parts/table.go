@@ -112,7 +112,8 @@ var allAgents = []string{"AGENTS=codex,claude,opencode,pi"}
 // longForms returns the long versions of parts that table shortens. CONTRIBUTING.md says what each covers.
 func longForms() []*part {
 	return []*part{
-		{name: "sim", tool: goTest, cores: 2, args: []string{"./test/sim", "-seeds", "10000", "-timeout", "0"}},
+		{name: "sim", tool: goTest, cores: 2, args: []string{"./test/sim", "-skip", "TestTrees$", "-seeds", "10000", "-timeout", "0"}},
+		{name: "trees", tool: goTest, cores: 2, args: []string{"./test/sim", "-run", "TestTrees$", "-seeds", "20000", "-timeout", "0"}}, // half as many worlds
 		{name: "crash", tool: goTest, cores: 2, args: []string{"./test/crash", "-kills", "100", "-timeout", "0"}},
 		{name: "replicas", tool: goTest, cores: 2, args: []string{"./test/replicas", "-rounds", "50", "-outage", "30s", "-outages", "3", "-timeout", "1h"}},
 		{name: "agents", tool: nodeTest, cores: 1, env: allAgents, args: agents},
