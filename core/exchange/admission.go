@@ -248,7 +248,6 @@ func (x *exchange) onLevelGrant() {
 		return
 	}
 	if x.refuseFailedCall(err) {
-		x.cancelWithin(idLevelGrant, idListEnd)
 		return
 	}
 	switch {
