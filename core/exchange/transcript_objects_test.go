@@ -28,7 +28,8 @@ var verdicts = map[string]keymeter.Verdict{
 
 // admit VERDICT: the meter's reply. "admitted" reserves the requested amount. With "least", it reserves the minimum.
 // It also takes the words of leaseOf. "short" takes held=, need=, least= and lent=. "stale" takes the fields of a
-// record. "over-own" takes levels=key:NEED, budget= and spent=. "limited" takes retry= and per=second|day|tokens limit=10. "replay" takes the stored response as input.
+// record. "over-own" takes levels=key:NEED, budget=, spent=, reserved= and lent=. "limited" takes retry= and
+// per=second|day|tokens limit=10. "replay" takes the stored response as input.
 func (s *session) doAdmit(a *args) {
 	call := s.find(a, callOf("admit"))
 	command := transcript.Open(call).(*keymeter.Admit)
@@ -71,7 +72,7 @@ func verdict(a *args, all, least int64, leaseID uint64) abi.Event {
 		r.LentMs = a.milliseconds("lent")
 		r.Levels = levelsOf(a)
 	case keymeter.OverOwn:
-		r.Levels = levelsOf(a)
+		r.Levels, r.LentMs = levelsOf(a), a.milliseconds("lent")
 		r.Levels[0].HeldPico, r.Levels[0].UsedPico, r.Levels[0].ReservedPico = a.dollars("budget"), a.dollars("spent"), a.dollars("reserved")
 	case keymeter.Replay:
 		r.Answer = encodedReplay(a)
