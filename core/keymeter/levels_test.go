@@ -191,3 +191,35 @@ func TestMalformedIncompleteReservation(t *testing.T) {
 		}
 	}
 }
+
+// TestRecallSaysWhetherItFrees checks that a recall of the project's slice says whether the meter holds less than the
+// Ledger has granted, unless the project is the only level.
+func TestRecallSaysWhetherItFrees(t *testing.T) {
+	for _, row := range []struct {
+		granted, used, held money.Pico
+		frees               bool
+	}{{100, 10, 100, true}, {10, 10, 10, false}, {10, 10, 15, true}} {
+		_, k := funded(t, "wide", doc.KeyBudget{}, 1000, 1000, row.granted)
+		k.admit(keymeter.Admit{RequestID: "req_1", Mode: keymeter.ModeReserve, AmountPico: row.used})
+		if _, reply := k.recallOf("", row.held); reply.Frees != row.frees {
+			t.Errorf("%+v: %+v", row, reply)
+		}
+	}
+	k := newKey(t, record("wide"))
+	k.fund(100)
+	if _, reply := k.recallOf("", 100); reply.Frees {
+		t.Errorf("without a tree: %+v", reply)
+	}
+}
+
+// TestRequestFromBeforeARecall checks that a request that was admitted before an unconditional recall returns the rest of
+// its reservation when it ends.
+func TestRequestFromBeforeARecall(t *testing.T) {
+	w, first, second := company(t)
+	w.expectAdmit(first, "req_1", 60, 60, "")
+	w.recall("grp_1", first, 0)
+	first.settle("req_1", 2, 5)
+	w.pass(1000)
+	delete(w.keys, "key_1") // a recall would fail
+	w.expectAdmit(second, "req_2", 95, 95, "")
+}
