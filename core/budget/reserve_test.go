@@ -334,3 +334,18 @@ func TestReturnWithDebt(t *testing.T) {
 	c.Levels[0].Return()
 	expect(t, c, "15+0/10", "15+0/40")
 }
+
+// TestLower checks that a level whose budget is lower now returns its free part, that incomplete reservations with it
+// end, and that others stay.
+func TestLower(t *testing.T) {
+	c := granted([]string{"root", "grp_1"}, 30, 20, 4)
+	c.Reserve(now, dollars("req_1", 4))
+	reserve(t, c, now, ordered("req_2", 17)) // holds the root, and waits for the group
+	c.Lower(now, 1)
+	expect(t, c, "0+21/30", "0+4/4", "0+4/4")
+	if l := &c.Levels[1]; l.RecalledMs != now || !l.Unsent {
+		t.Errorf("%+v", l)
+	}
+	c.Lower(now, 0)
+	expect(t, c, "0+4/4", "0+4/4", "0+4/4")
+}
