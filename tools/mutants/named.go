@@ -23,7 +23,7 @@ var changes = []change{
 	{"the order is reversed", "core/budget/reserve.go", "(*Chain).Reserve", "(n + c.ProjectAt() + 1) % len(c.Levels)", "len(c.Levels) - 1 - n"},
 	{"a return goes to the wrong Ledger", "core/keymeter/levels.go", "(*call).returned", "l.Ledger", "doc.Root"},
 	{"a travelling return goes to the wrong Ledger", "core/keymeter/levels.go", "(*call).returnAll", "l.Ledger", "doc.Root"},
-	{"a recalled return goes to the wrong Ledger", "core/exchange/budget.go", "(*exchange).deliverFlush", "b.ledger", "doc.Root"},
+	{"a recalled return goes to the wrong Ledger", "core/exchange/tree.go", "(*exchange).collectReport", "x.ledgerOf(b.ledger)", "doc.Root"},
 }
 
 // named adds the mutants of changes at an expression.
