@@ -80,8 +80,8 @@ func TestUsageOfGroups(t *testing.T) {
 			t.Errorf("%s has %v, want %v", node, got, want)
 		}
 	}
-	if body := b.Must(200, "GET", groupsPath+"/"+team, "").Body.String(); !strings.Contains(body, `"spent":{"amount":1,`) {
-		t.Errorf("the meter has yet to report the second dollar: %s", body)
+	if body := b.Must(200, "GET", groupsPath+"/"+team, "").Body.String(); !strings.Contains(body, `"spent":{"amount":2,`) {
+		t.Errorf("the meter's report travels with the usage: %s", body)
 	}
 	p := b.Stored(project)
 	want := []doc.Ancestor{{ID: doc.Root}, {ID: other, Counted: true}}
