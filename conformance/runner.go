@@ -39,6 +39,9 @@ type Runner struct {
 	Workerd bool
 	// Check, if set, checks every response of the gateway.
 	Check func(request *http.Request, response *http.Response, body []byte) error
+
+	// groups are those of the last scenario in workerd, where all scenarios share the Directory.
+	groups []string
 }
 
 // ErrSkipped is Run's error for a scenario that this host cannot run.
@@ -87,6 +90,10 @@ func (r *Runner) Run(s Scenario) error {
 	if err := x.reset(); err != nil {
 		return err
 	}
+	if err := x.renameGroups(); err != nil {
+		return err
+	}
+	defer x.rememberGroups()
 	for _, step := range s.Steps {
 		if err := x.step(step); err != nil {
 			return fmt.Errorf("%s:%d: %s: %w", s.File, step.Line, step.Command, err)

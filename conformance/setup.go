@@ -55,6 +55,27 @@ func (x *run) reset() error {
 	return x.restart(map[string]any{"env": x.env, "nowMs": x.now.UnixMilli()})
 }
 
+// rememberGroups notes the groups of a scenario that may stay in a Directory that the next scenario uses.
+func (x *run) rememberGroups() {
+	for _, id := range x.names {
+		if x.Workerd && strings.HasPrefix(id, "grp_") {
+			x.groups = append(x.groups, id)
+		}
+	}
+}
+
+// renameGroups gives the groups of earlier scenarios names that no scenario uses, because siblings have different names.
+func (x *run) renameGroups() error {
+	for _, id := range x.groups {
+		got, err := x.adminCall("PATCH", "/api/admin/groups/"+id, `{"name":"`+id+`"}`)
+		if err != nil || got.status != 200 && got.status != 404 {
+			return fmt.Errorf("the group of an earlier scenario: %d %s %w", got.status, got.body, err)
+		}
+	}
+	x.groups = nil
+	return x.settled()
+}
+
 // restart replaces the server, which closes the client's idle connections.
 func (x *run) restart(options map[string]any) error {
 	defer x.Client.CloseIdleConnections()
