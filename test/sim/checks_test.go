@@ -36,10 +36,11 @@ func (x *exchange) checkStatus() {
 	case 415:
 		x.justified(x.item.Bad == "type", "the content type is JSON")
 	case 429:
-		if s.usedUp = !s.limited && x.counted(); s.usedUp {
+		unknown := x.item.Bad == "key" || x.someState(func(st *keyState) bool { return st.status == doc.Removed })
+		if s.usedUp = !s.limited && !unknown && x.counted(); s.usedUp {
 			return // checked at the end
 		}
-		x.justified(s.limited || x.item.Bad == "key" || x.someState(func(st *keyState) bool { return st.status == doc.Removed }), "no window was full")
+		x.justified(s.limited || unknown, "no window was full")
 	case 503:
 		if x.outlived() {
 			return
