@@ -1,6 +1,7 @@
 // Runs `postern serve` on a data directory, with SQLite. TEST_TARGET=serve makes the SDK and browser tests use it
 // instead of the Workers.
 import { execFileSync, spawn } from 'node:child_process'
+import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -16,13 +17,19 @@ if (!['serve', 'workers', undefined].includes(process.env.TEST_TARGET)) {
   throw new Error(`TEST_TARGET is ${process.env.TEST_TARGET}, want serve or workers`)
 }
 
-/** An unused port. */
+/** An unused port below those that systems give to outgoing connections, so that a restart finds it unused too. */
 export async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address()
-  server.close()
-  return port
+  for (;;) {
+    const server = createServer().listen(randomInt(10_000, 30_000), '127.0.0.1')
+    try {
+      await once(server, 'listening')
+      return server.address().port
+    } catch (error) {
+      if (error.code !== 'EADDRINUSE') throw error
+    } finally {
+      server.close()
+    }
+  }
 }
 
 /**

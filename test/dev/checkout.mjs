@@ -13,7 +13,7 @@ const SCRIPTS = ['tools/dev.mjs', 'tools/dev', 'core/catalog/catalog.json']
 const WORKERS = ['wrangler.toml', 'worker', 'core/catalog/catalog.bin', 'build/core.wasm', 'build/control']
 // Replaces the build, whose outputs already exist. It waits while the file `hold` exists.
 const BUILD = '#!/bin/sh\nif [ -e hold ]; then touch held; fi\nwhile [ -e hold ]; do sleep 0.1; done\n'
-const START_TIMEOUT_MS = 60_000
+const START_TIMEOUT_MS = 180_000
 const READY = /^(?:Postern is ready|dev: ready again) on /gm
 
 export class Checkout {
