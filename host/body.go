@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"sync/atomic"
 
 	"github.com/postern-ai/postern/core/abi"
 )
@@ -15,6 +16,7 @@ type requestBody struct {
 	// requested means that a read of the body has begun. The exchange's mu guards it. It may also be read without mu
 	// once response.answered is closed.
 	requested bool
+	complete  atomic.Bool // the whole body has been read
 }
 
 func (b *requestBody) begin() {
@@ -35,15 +37,21 @@ func (b *requestBody) read(t *task) abi.Event {
 		event.Code = abi.OutcomeTooLarge
 	default:
 		event.Data = data
+		b.complete.Store(true)
 	}
 	return event
 }
 
 // allowEarlyResponse lets the response be sent before the request body has arrived. Otherwise, net/http would wait
-// for the pending read, and the read would wait for the client.
+// for the pending read, and the read would wait for the client. If drain will not read all of the body, the response
+// says that the connection closes, or else the client's next request on it would be reset.
 func (b *requestBody) allowEarlyResponse() {
-	if b.request.ContentLength != 0 && !b.awaitsContinue() {
-		_ = http.NewResponseController(b.writer).EnableFullDuplex()
+	if b.request.ContentLength == 0 || b.awaitsContinue() {
+		return
+	}
+	_ = http.NewResponseController(b.writer).EnableFullDuplex()
+	if b.request.ProtoMajor == 1 && b.request.ContentLength > abi.DrainBytes && !b.complete.Load() {
+		b.writer.Header().Set("Connection", "close")
 	}
 }
 

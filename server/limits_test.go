@@ -135,6 +135,22 @@ func TestLargeResponsesKeepTheConnection(t *testing.T) {
 	}
 }
 
+// TestLargeRefusedBodies: a response that is sent before the body has arrived says that the connection closes if the
+// server will not read all of the body. A client would otherwise lose its next request.
+func TestLargeRefusedBodies(t *testing.T) {
+	r := start(t, testConfig(nil), nil)
+	for megabytes, want := range map[int]bool{1: false, 7: false, 9: true, 40: true} {
+		conn := r.dial()
+		length := megabytes << 20
+		_, _ = fmt.Fprintf(conn, "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer wrong\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", length)
+		go func() { _, _ = conn.Write(make([]byte, length)) }()
+		response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil || response.StatusCode != 401 || response.Close != want {
+			t.Errorf("%d MB: %+v, %v", megabytes, response, err)
+		}
+	}
+}
+
 // TestMaxConnections: if there are too many connections, a new one replaces a connection without a request, but never
 // a busy one.
 func TestMaxConnections(t *testing.T) {
