@@ -147,6 +147,7 @@ func (c *Chain) SetPath(now uint64, ledgers []string, own []Own) bool {
 		return false
 	}
 	c.drop(func(*Hold) bool { return true })
+	leave(c.Former, now) // requests have been settled since
 	project, moved := *c.Project(), !c.isBelow(ledgers)
 	old := append(c.Former, c.Above()...)
 	old = append(old, c.Levels[c.ProjectAt()+1:]...)
@@ -160,13 +161,20 @@ func (c *Chain) SetPath(now uint64, ledgers []string, own []Own) bool {
 		l.setOwn(o.Limit)
 		c.Levels = append(c.Levels, l)
 	}
-	for i := range old {
-		if old[i].Own == 0 {
-			old[i].Return()
-		}
-	}
+	leave(old, now)
 	c.Former = old[max(0, len(old)-maxFormer):]
 	return moved
+}
+
+// leave returns the unused budget of levels that leave the path. If they come back, their budgets may be lower, so
+// requests in progress return what they do not need.
+func leave(levels []Level, now uint64) {
+	for i := range levels {
+		if l := &levels[i]; l.Own == 0 {
+			l.Return()
+			l.RecalledMs = now
+		}
+	}
 }
 
 // take removes a level from a list, or creates it.

@@ -154,8 +154,8 @@ func TestMove(t *testing.T) {
 		t.Errorf("the former group has %+v", former)
 	}
 	c.SetPath(now, []string{"root", "grp_1"}, nil)
-	expect(t, c, "12+5/100", "12+5/25", "12+5/50")
-	if c.Levels[1].Epoch != 2 || c.FormerNamed("grp_1") != nil || c.FormerNamed("grp_2") == nil {
+	expect(t, c, "12+5/100", "12+5/17", "12+5/50")
+	if c.Levels[1].Epoch != 3 || c.FormerNamed("grp_1") != nil || c.FormerNamed("grp_2") == nil {
 		t.Errorf("%+v", c)
 	}
 }

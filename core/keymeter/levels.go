@@ -330,12 +330,13 @@ func (m *meter) soften() (above, project bool) {
 	return above, m.level().Soften(m.record.Soft)
 }
 
-// lower returns the unused parts of the slices of budgets that are lower than under an earlier record.
+// lower returns the unused parts of the slices of budgets that are lower than under an earlier record. The meter of a
+// removed key returns all of them, because it learns of no later change.
 func (m *meter) lower(now uint64, before []doc.Node) {
 	for i := range m.record.Chain {
 		n := &m.record.Chain[i]
 		lowered := func(o doc.Node) bool { return o.ID == n.ID && o.Unit == n.Unit && o.Lowered < n.Lowered }
-		if slices.ContainsFunc(before, lowered) {
+		if m.status == doc.Removed || slices.ContainsFunc(before, lowered) {
 			m.chain.Lower(now, i)
 			m.returns.dueMs = minNonZero(m.returns.dueMs, now+debtDelayMs)
 		}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/keymeter"
 	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/core/money"
@@ -77,4 +78,56 @@ func TestLowerEndsIncompleteReservations(t *testing.T) {
 	if reply := first.admit(a); reply.Verdict != keymeter.Short || len(reply.Levels) != 1 || reply.Levels[0].Ledger != "grp_1" || reply.Levels[0].HeldPico != 0 {
 		t.Errorf("%+v", reply)
 	}
+}
+
+// TestLevelThatComesBack checks that a request in progress returns what it does not need of a level that has left the path
+// and come back. Otherwise, other requests could spend it, however low the budget is by then.
+func TestLevelThatComesBack(t *testing.T) {
+	w, k, _ := company(t)
+	w.expectAdmit(k, "req_1", 40, 40, "")
+	w.place("key_1", "wide", "root", "proj_1")
+	w.give("grp_1", calendar.Weekly, 10)
+	w.place("key_1", "wide", "root", "grp_1", "proj_1")
+	k.settle("req_1", 2, 5)
+	asks(t, k, "req_2", "grp_1")
+	w.pass(1000)
+	w.expectAdmit(k, "req_3", 6, 0, "grp_1")
+	w.expectAdmit(k, "req_4", 5, 5, "")
+}
+
+// TestLevelComesBackAfterASettlement checks that what a settlement has freed at a level of a former path is not spendable
+// when the level comes back.
+func TestLevelComesBackAfterASettlement(t *testing.T) {
+	w, k, _ := company(t)
+	w.expectAdmit(k, "req_1", 40, 40, "")
+	w.place("key_1", "wide", "root", "proj_1")
+	k.settle("req_1", 2, 5)
+	w.give("grp_1", calendar.Weekly, 10)
+	w.place("key_1", "wide", "root", "grp_1", "proj_1")
+	asks(t, k, "req_2", "grp_1")
+	w.pass(1000)
+	w.expectAdmit(k, "req_3", 6, 0, "grp_1")
+	w.expectAdmit(k, "req_4", 5, 5, "")
+}
+
+// TestRemovedKeyReturnsItsSlices checks that the meter of a removed key keeps only what its requests in progress have
+// reserved, because it does not learn of lowered budgets.
+func TestRemovedKeyReturnsItsSlices(t *testing.T) {
+	w, first, second := company(t)
+	w.expectAdmit(first, "req_1", 40, 40, "")
+	w.expectAdmit(first, "req_2", 20, 20, "")
+	first.settle("req_2", 2, 0)
+	first.put(doc.Removed, w.record("key_1", "wide", w.paths["key_1"]))
+	w.give("grp_1", calendar.Weekly, 45)
+	extend := keymeter.Extend{RequestID: "req_1", TotalPico: 50}
+	reply, err := keymeter.DecodeAdmitReply(first.call(extend.Encode()))
+	if err != nil || reply.Verdict != keymeter.Short || len(reply.Levels) == 0 || reply.Levels[0].HeldPico != 40 {
+		t.Errorf("a stream extends without its Ledgers: %+v, %v", reply, err)
+	}
+	w.pass(1000)
+	w.expectAdmit(second, "req_3", 6, 0, "grp_1")
+	w.expectAdmit(second, "req_4", 5, 5, "")
+	first.settle("req_1", 2, 30)
+	w.pass(1000)
+	w.expectAdmit(second, "req_5", 10, 10, "")
 }
