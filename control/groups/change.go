@@ -60,9 +60,13 @@ func (e *edit) apply(g *directory.Group) {
 	kernel.Set(e.hasHide, &g.HideNames, e.hideNames)
 }
 
-// lowers reports whether meters may hold too much of the budget or a limit after a change.
+// lowers reports whether meters may hold too much of the budget or a limit after a change. They may also hold a part of an
+// earlier one, if it was removed and is set again before they know.
 func lowers(before, after *directory.Group) bool {
-	return before.Stops() && slices.ContainsFunc(after.Nodes(), func(n doc.Node) bool { return limitOf(after, n.Unit) < limitOf(before, n.Unit) })
+	return slices.ContainsFunc(after.Nodes(), func(n doc.Node) bool {
+		was := limitOf(before, n.Unit)
+		return !before.Stops() || was < 0 || limitOf(after, n.Unit) < was
+	})
 }
 
 // limitOf returns a group's limit in a unit, or -1 if there is none.

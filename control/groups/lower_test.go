@@ -164,3 +164,21 @@ func TestPendingLowerBudget(t *testing.T) {
 		}
 	}
 }
+
+// A budget that was removed and is set again is also returned by meters that missed the change in between.
+func TestBudgetSetAgain(t *testing.T) {
+	controltest.Quiet(t)
+	for _, removed := range []string{`{"budget":null}`, `{"enforce":"soft"}`} {
+		b := bench(t)
+		id := group(b, `,"budget":50`)
+		project, key := member(b, id)
+		use(b, project, key) // 1 dollar spent, 2 reserved, 2 unused
+		b.Memory.FailAll(abi.ClassKeyMeter)
+		b.Refused(b.Do("PATCH", groupsPath+"/"+id, removed), fault.Unavailable)
+		b.Memory.Fail = nil
+		b.Must(200, "PATCH", groupsPath+"/"+id, `{"budget":3.5,"enforce":"hard"}`)
+		if holds(b, id, key) {
+			t.Errorf("%s: the key keeps a slice of the higher budget", removed)
+		}
+	}
+}

@@ -87,7 +87,7 @@ func (op *operation) readGroup() {
 		after.Revision++
 		after.Budgeted, after.BudgetPico = op.it.Amount >= 0, max(0, op.it.Amount)
 		op.recalls = after.Stops() && !(before.Stops() && after.BudgetPico > before.BudgetPico)
-		if before.Stops() && before.Budgeted && after.Stops() && after.BudgetPico < before.BudgetPico {
+		if after.Stops() && !(before.Stops() && before.Budgeted && after.BudgetPico >= before.BudgetPico) {
 			after.Lowered = after.Revision
 		}
 		commit := directory.Commit{Writes: []directory.Write{kernel.WriteGroup(&after)}}
