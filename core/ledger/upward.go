@@ -191,14 +191,18 @@ func (c *call) sendUpward() {
 		u := &up.pending[i]
 		path := up.path(u.Path.Number)
 		if path == nil {
-			if len(unknown) < maxUpward && (len(up.paths) == 0 || u.Path.Number > up.paths[len(up.paths)-1].Number) {
+			if len(unknown) < maxUpward {
 				unknown = append(unknown, *u) // its Put has yet to arrive
 			}
 			continue
 		}
-		epochs := epochs(path.Nodes, u.Path.Ahead)
+		ahead, forgotten := u.Path.Ahead, path.Number != u.Path.Number
+		if forgotten {
+			ahead = 0
+		}
+		epochs := epochs(path.Nodes, ahead)
 		for j := range path.Nodes {
-			contributionOf(&nodes, path.Nodes[j].ID).add(u, path.Nodes[j].Counted, epochs[j])
+			contributionOf(&nodes, path.Nodes[j].ID).add(u, path.Nodes[j].Counted || forgotten, epochs[j])
 		}
 	}
 	for i := range up.slices {
@@ -218,9 +222,11 @@ func (c *call) sendUpward() {
 	c.putUpward()
 }
 
+// path returns the path with a number. If a project has moved so often that the path is forgotten, it returns the next
+// one that is known, so that usage of the deployment is complete.
 func (u *upward) path(number uint64) *doc.Path {
 	for i := range u.paths {
-		if u.paths[i].Number == number {
+		if u.paths[i].Number >= number {
 			return &u.paths[i]
 		}
 	}

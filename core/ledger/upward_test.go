@@ -228,7 +228,6 @@ func TestUsageBeforeItsPath(t *testing.T) {
 	f.pass(60_000)
 	f.has("root")
 	f.putPaths(path(2, "root"))
-	f.absorb(use(1, today, "a", 7)) // of a path that is no longer known
 	f.pass(60_000)
 	f.has("root", use(2, today, "a", 5))
 	if f.sent != 1 {
@@ -236,17 +235,31 @@ func TestUsageBeforeItsPath(t *testing.T) {
 	}
 }
 
-// TestPathsAreBounded checks that a Ledger remembers the last 32 paths.
+// TestPathsAreBounded checks that a Ledger remembers the last 32 paths, and that usage of an earlier one counts in the
+// first of these, so that the deployment's usage is complete.
 func TestPathsAreBounded(t *testing.T) {
 	f := newFamily(t)
 	for n := uint64(1); n <= 40; n++ {
 		f.putPaths(path(n, "root"))
 	}
-	f.absorb(use(8, today, "a", 1), use(9, today, "a", 2), use(40, today, "a", 4))
+	f.absorb(use(1, today, "a", 1), use(8, today, "a", 1), use(9, today, "a", 2), use(40, today, "a", 4))
 	f.pass(60_000)
-	two := use(1, today, "a", 6)
-	two.Requests = 2
-	f.has("root", two)
+	four := use(1, today, "a", 8)
+	four.Requests = 4
+	f.has("root", four)
+}
+
+// TestForgottenPathIsNoSpending checks that usage of a forgotten path does not count toward a budget: the meters have
+// reported it to the budget of its own path.
+func TestForgottenPathIsNoSpending(t *testing.T) {
+	f := newFamily(t, path(5, "~grp_1"))
+	f.budget("grp_1", 100, month(), doc.Alerts{})
+	f.absorb(use(4, today, "a", 7), use(5, today, "a", 2))
+	f.pass(60_000)
+	sum := use(5, today, "a", 9)
+	sum.Requests = 2
+	f.has("grp_1", sum)
+	f.spent("grp_1", 2)
 }
 
 // TestForward checks that a caller can have the pending usage at once, in addition to the outbox.

@@ -110,8 +110,8 @@ func TestUsageOfAPathToCome(t *testing.T) {
 	f.putPaths(path(5, "grp_1"), path(6, "root"))
 	f.pass(60_000)
 	f.has("root", use(6, today, "a", 2))
-	f.has("grp_1")
-	if f.sent != 1 || f.AlarmMs != 0 {
+	f.has("grp_1", use(4, today, "a", 1))
+	if f.sent != 2 || f.AlarmMs != 0 {
 		t.Errorf("%d Contributions; an alarm is due at %d", f.sent, f.AlarmMs)
 	}
 }
