@@ -46,18 +46,33 @@ func (s Store) GroupsBelow(ctx context.Context, id string) (below []directory.Gr
 // ProjectsBelow returns the IDs of the projects in a group and in the groups below it, oldest first. A project that
 // enters the group after the group's commit need not be among them: its own commit has the current chain.
 func (s Store) ProjectsBelow(ctx context.Context, id string) (ids []string, err error) {
+	ids, _, err = s.below(ctx, id)
+	return ids, err
+}
+
+// ReportersBelow returns the projects whose usage may still arrive at a node: those below it, and then those that have
+// left it.
+func (s Store) ReportersBelow(ctx context.Context, id string) ([]string, error) {
+	ids, left, err := s.below(ctx, id)
+	return append(ids, left...), err
+}
+
+func (s Store) below(ctx context.Context, id string) (ids, left []string, err error) {
 	groups, err := s.GroupsBelow(ctx, id)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	inside := map[string]bool{id: true}
 	for i := range groups {
 		inside[groups[i].ID] = true
 	}
 	err = s.EachProject(ctx, func(p *directory.Project) {
-		if id == doc.Root || inside[p.Group] {
+		switch {
+		case id == doc.Root || inside[p.Group]:
 			ids = append(ids, p.ID)
+		case p.WasBelow(id):
+			left = append(left, p.ID)
 		}
 	})
-	return ids, err
+	return ids, left, err
 }

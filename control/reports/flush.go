@@ -36,10 +36,10 @@ func FlushMeters(ctx context.Context, cp *kernel.Plane, p *directory.Project) (l
 	return ledgerReport(ctx, cp, p, command.Encode())
 }
 
-// FlushBelow makes the meters below a group report, and their projects' Ledgers. It covers at most kernel.MaxUpdatedKeys
-// keys; complete is false if there are more.
+// FlushBelow makes the meters below a group report, and their projects' Ledgers, also of projects that have left the
+// group. It covers at most kernel.MaxUpdatedKeys keys; complete is false if there are more.
 func FlushBelow(ctx context.Context, cp *kernel.Plane, group string) (complete bool, err error) {
-	ids, err := cp.Store.ProjectsBelow(ctx, group)
+	ids, err := cp.Store.ReportersBelow(ctx, group)
 	if err != nil {
 		return false, err
 	}

@@ -147,6 +147,24 @@ func TestAgeOfGroupUsage(t *testing.T) {
 	}
 }
 
+// A project that has left the group reports too, because it may have usage from before.
+func TestFreshUsageAfterAMove(t *testing.T) {
+	w := newTree(t)
+	other := w.Must(201, "POST", groupsPath, `{"name":"Other"}`).Text("id")
+	w.Must(200, "PATCH", "/api/admin/projects/"+w.below, `{"group":"`+other+`"}`)
+	for id, want := range map[string]bool{w.team: true, w.department: true, other: true} {
+		w.Memory.Sent = nil
+		w.Must(200, "GET", groupsPath+"/"+id+"/usage?fresh=1", "")
+		asked := false
+		for _, s := range w.Memory.Sent {
+			asked = asked || s.Class == abi.ClassLedger && s.Name == w.below
+		}
+		if asked != want {
+			t.Errorf("%s: the project is asked: %t", id, asked)
+		}
+	}
+}
+
 // By key, the report has pages of projects.
 func TestPagesOfGroupUsage(t *testing.T) {
 	w := newTree(t)

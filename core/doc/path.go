@@ -34,6 +34,13 @@ func (p *Project) SetAncestors(nodes []Ancestor) {
 	p.Paths = paths[max(0, len(paths)-MaxPaths):]
 }
 
+// WasBelow reports whether a node is on one of the project's last paths.
+func (p *Project) WasBelow(node string) bool {
+	return slices.ContainsFunc(p.Paths, func(path Path) bool {
+		return slices.ContainsFunc(path.Nodes, func(a Ancestor) bool { return a.ID == node })
+	})
+}
+
 // PathsField lists paths, oldest first.
 func PathsField(f *abi.Fields, paths *[]Path) {
 	last := uint64(0)
