@@ -119,7 +119,8 @@ func (x *exchange) recall(first uint64, b *budgetRequest, reply *ledger.GrantRep
 }
 
 // deliverFlush sends a meter's flushed batches to the Ledger in one command, because they must arrive in order. b is
-// the request that recalled them. If it is in a tree, the reports of several meters share a command. A meter that could not be called delivers its batches later.
+// the request that recalled them. If it is in a tree, the reports of several meters share a command. A meter that could
+// not be called delivers its batches later.
 func (x *exchange) deliverFlush(first uint64, b *budgetRequest) {
 	var reply keymeter.FlushReply
 	err := abi.ErrMalformed
