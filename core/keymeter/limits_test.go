@@ -251,6 +251,24 @@ func TestSettlementAfterExpiry(t *testing.T) {
 	}
 }
 
+// TestRepeatAfterLateSettles checks that a meter remembers an expired request once, not again when it is settled. It would
+// otherwise forget early that it has admitted a request, and reserve for a repeat.
+func TestRepeatAfterLateSettles(t *testing.T) {
+	k := newKey(t, record("wide"))
+	for i := range 20 {
+		k.mustAdmit(fmt.Sprint("req_", i), money.Cent)
+	}
+	k.ringUntil(k.now + 60_000)
+	for i := range 19 {
+		k.settle(fmt.Sprint("req_", i+1), 8, money.Cent)
+	}
+	k.mustAdmit("req_0", money.Cent)
+	k.ringUntil(k.now + 60_000)
+	if u := k.reportedUsage(); u.Requests != 20 || u.Expired != 1 || u.CostPico != 20*money.Cent {
+		t.Errorf("a repeat has reserved: %+v", u)
+	}
+}
+
 // TestOldOpsAreRejected checks that commands with an older version's op codes, which isolates may send during a
 // rollout, are errors.
 func TestOldOpsAreRejected(t *testing.T) {

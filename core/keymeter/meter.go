@@ -307,6 +307,9 @@ const maxAdmittedHashes = 32
 
 // rememberAdmission remembers an admission, so that a repeat does not count twice.
 func (m *meter) rememberAdmission(requestID string) {
+	if m.knowsAdmission(requestID) {
+		return // an expired reservation that is settled late
+	}
 	if len(m.admittedHashes) == maxAdmittedHashes {
 		m.admittedHashes = m.admittedHashes[1:]
 	}

@@ -13,6 +13,9 @@ import (
 const maxRemembered = 32
 
 func (k *key) remember(name string) {
+	if k.remembers(name) {
+		return
+	}
 	k.remembered++
 	k.rememberedAt[name] = k.remembered
 }
@@ -20,9 +23,11 @@ func (k *key) remember(name string) {
 func closedName(lease uint64) string { return "closed " + strconv.FormatUint(lease, 36) }
 
 // knows reports whether the meter recognizes a repeat.
-func (k *key) knows(name string) bool {
+func (k *key) knows(name string) bool { return k.open[name] != nil || k.remembers(name) }
+
+func (k *key) remembers(name string) bool {
 	at := k.rememberedAt[name]
-	return k.open[name] != nil || at > 0 && k.remembered < at+maxRemembered
+	return at > 0 && k.remembered < at+maxRemembered
 }
 
 func (k *key) addReservation(v *reservation) {
