@@ -19,18 +19,30 @@ type idem struct {
 	// unreserved means that the request has no reservation, so it does not call a provider. If it has no outcome by
 	// expiresMs, the record is void.
 	unreserved bool
+	rerun      bool // an earlier request with the key has an unknown outcome
 }
 
-// unreservedFormat is the version of a record that is unreserved but not done. All other records have the version
+// A record that is not done can have one of these versions, or their sum less one. All other records have the version
 // that older objects can read.
-const unreservedFormat = 2
+const (
+	unreservedFormat = 2
+	rerunFormat      = 3
+)
 
-func (i *idem) fields(f *abi.Fields) {
+func (i *idem) version() uint64 {
 	version := uint64(format)
 	if i.unreserved {
-		version = unreservedFormat
+		version += unreservedFormat - format
 	}
-	if f.Uint(&version); version == 0 || version > unreservedFormat {
+	if i.rerun {
+		version += rerunFormat - format
+	}
+	return version
+}
+
+func (i *idem) fields(f *abi.Fields) {
+	version := i.version()
+	if f.Uint(&version); version == 0 || version > unreservedFormat+rerunFormat-format {
 		f.Fail()
 	}
 	f.String(&i.bodyHash)
@@ -39,7 +51,7 @@ func (i *idem) fields(f *abi.Fields) {
 	f.Bool(&i.oversized)
 	f.Uint(&i.expiresMs)
 	f.Uint(&i.forgetMs)
-	if i.unreserved = version == unreservedFormat; i.unreserved && i.done {
+	if i.unreserved, i.rerun = version%2 == 0, version >= rerunFormat; i.done && version != format {
 		f.Fail()
 	}
 }
@@ -51,7 +63,7 @@ func decodeIdem(data []byte) (i idem, ok bool) {
 
 // ended reports whether the record has expired. If the outcome is unknown, it expires when it is deleted.
 func (i *idem) ended(now uint64) bool {
-	if i.done || i.unreserved {
+	if i.done || i.unreserved && !i.rerun {
 		return i.expiresMs <= now
 	}
 	return i.forgetMs <= now
@@ -73,7 +85,7 @@ func (c *call) replay(a *Admit) (Verdict, []byte) {
 		return 0, nil
 	case i.bodyHash != a.BodyHash:
 		return Mismatch, nil
-	case !i.done && (i.unreserved || c.inProgress(i.requestID)):
+	case !i.done && (i.unreserved && i.expiresMs > c.in.NowMs || c.inProgress(i.requestID)):
 		return Running, nil
 	case !i.done && a.Rerun:
 		return 0, nil
@@ -100,10 +112,12 @@ const finishMs = 10_000
 // whose outcome is unknown.
 func (c *call) beginIdempotency(a *Admit) {
 	key := rowIdem + a.Idempotency
+	i := idem{bodyHash: a.BodyHash, requestID: a.RequestID, unreserved: a.Mode != ModeReserve, expiresMs: c.in.NowMs + a.LifetimeMs}
 	if row, ok := c.row(key); ok {
 		c.cancelForget(key, row)
+		before, valid := decodeIdem(row)
+		i.rerun = valid && !before.done && !before.ended(c.in.NowMs)
 	}
-	i := idem{bodyHash: a.BodyHash, requestID: a.RequestID, unreserved: a.Mode != ModeReserve, expiresMs: c.in.NowMs + a.LifetimeMs}
 	if i.unreserved {
 		i.expiresMs = c.in.NowMs + finishMs
 	}
@@ -120,7 +134,8 @@ func (c *call) cancelForget(key string, row []byte) {
 }
 
 // finishIdempotency completes the idempotency record with the response. Without a response, it deletes the record so
-// that the caller can retry. It reports whether it scheduled a deletion.
+// that the caller can retry. If an earlier request has an unknown outcome, that is still so. It reports whether it
+// scheduled a deletion.
 func (c *call) finishIdempotency(s *Settle) (scheduled bool) {
 	if s.Idempotency == "" {
 		return false
@@ -131,12 +146,17 @@ func (c *call) finishIdempotency(s *Settle) (scheduled bool) {
 	if !ok || !valid || i.requestID != s.RequestID || i.done {
 		return false
 	}
+	if len(s.Answer) == 0 && !s.Oversized && i.rerun {
+		i.unreserved = false
+		c.put(key, abi.EncodeFields(0, 128, i.fields))
+		return false
+	}
 	if len(s.Answer) == 0 && !s.Oversized {
 		c.out.Deletes = append(c.out.Deletes, key)
 		c.cancelForget(key, row)
 		return false
 	}
-	i.done, i.unreserved, i.oversized, i.expiresMs = true, false, s.Oversized, c.m.lastMs+retentionMs
+	i.done, i.unreserved, i.rerun, i.oversized, i.expiresMs = true, false, false, s.Oversized, c.m.lastMs+retentionMs
 	if i.forgetMs < i.expiresMs { // a late response
 		c.cancelForget(key, row)
 		i.forgetMs, scheduled = c.scheduleForget(key, c.m.lastMs), true

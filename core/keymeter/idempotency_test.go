@@ -205,6 +205,36 @@ func TestRerun(t *testing.T) {
 	}
 }
 
+// TestRerunWithoutAResponse checks that the outcome of the first request is still unknown after a rerun that has called no
+// provider, whether or not it has reserved.
+func TestRerunWithoutAResponse(t *testing.T) {
+	counted := keymeter.Admit{RequestID: "req_2", Mode: keymeter.ModeCount, Idempotency: "caller", BodyHash: "body", Rerun: true}
+	for name, rerun := range map[string]func(k *key){
+		"reserved": func(k *key) {
+			k.rerun("the rerun", "req_2", "body", keymeter.Admitted)
+			k.settleWithResponse("req_2", "")
+		},
+		"unreserved":           func(k *key) { k.admit(counted); k.finish("req_2", "") },
+		"unreserved and ended": func(k *key) { k.admit(counted); k.now += 10_000 },
+	} {
+		k := newKey(t, record("wide"))
+		k.admitIdempotent("req_1", "body")
+		k.ringUntil(start + 60_000)
+		rerun(k)
+		for _, id := range []string{"req_3", "req_4"} {
+			k.expectIdempotent(name, "req_5", "body", keymeter.OutcomeUnknown)
+			k.rerun(name, id, "body", keymeter.Admitted)
+			k.rerun(name, "req_5", "body", keymeter.Running)
+			k.settleWithResponse(id, "")
+		}
+		k.rerun(name, "req_6", "body", keymeter.Admitted)
+		k.settleWithResponse("req_6", "answer")
+		k.expectReplay(name, "req_7", "answer")
+		k.ringUntil(start + 3*calendar.DayMs)
+		k.expectIdempotent(name, "req_8", "body", keymeter.Admitted)
+	}
+}
+
 // TestRestart checks that a restart of the only process ends the requests in progress. They are charged at once,
 // their outcome becomes unknown, and nothing else changes.
 func TestRestart(t *testing.T) {
