@@ -17,7 +17,7 @@ if (!['serve', 'workers', undefined].includes(process.env.TEST_TARGET)) {
   throw new Error(`TEST_TARGET is ${process.env.TEST_TARGET}, want serve or workers`)
 }
 
-/** An unused port below those that systems give to outgoing connections, so that a restart finds it unused too. */
+/** An unused port. Outgoing connections use higher ports, so a restart can have the same one. */
 export async function freePort() {
   for (;;) {
     const server = createServer().listen(randomInt(10_000, 30_000), '127.0.0.1')

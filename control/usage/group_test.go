@@ -160,7 +160,7 @@ func TestFreshUsageAfterAMove(t *testing.T) {
 			asked = asked || s.Class == abi.ClassLedger && s.Name == w.below
 		}
 		if asked != want {
-			t.Errorf("%s: the project is asked: %t", id, asked)
+			t.Errorf("%s: the project gets a call: %t", id, asked)
 		}
 	}
 }
