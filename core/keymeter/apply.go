@@ -234,7 +234,7 @@ func (c *call) alarm() {
 	c.bookLeases()
 	reports := c.m.flushMs != 0 && c.m.flushMs <= c.in.NowMs
 	if c.m.returnsDue(reports) {
-		c.returnAll(reports && !c.m.usedUp())
+		c.returnAll(reports && !c.m.dollarsUsedUp())
 	}
 	if reports {
 		c.report(c.m.nextBatch(c.in.Name, false))

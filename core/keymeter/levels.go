@@ -235,10 +235,11 @@ func (m *meter) returnsDue(reports bool) bool {
 
 // usedUp reports whether a slice that its Ledger takes for unused is spent. Until the Ledger knows, requests of other keys
 // recall it for nothing.
-func (m *meter) usedUp() bool {
-	return slices.ContainsFunc(m.chain.Above(), func(l budget.Level) bool {
-		return l.Unsent && l.Unit() == doc.Dollars && l.Slice.Spent >= l.Slice.Granted
-	})
+func usedUp(l *budget.Level) bool { return l.Unsent && l.Slice.Spent >= l.Slice.Granted }
+
+// dollarsUsedUp reports whether this holds for a budget above the project.
+func (m *meter) dollarsUsedUp() bool {
+	return slices.ContainsFunc(m.chain.Above(), func(l budget.Level) bool { return l.Unit() == doc.Dollars && usedUp(&l) })
 }
 
 // returnAll reports all levels above the project whose Ledgers do not know their state. If a batch follows, the slices of
@@ -284,8 +285,8 @@ func (c *call) recallLevel(f *Flush) FlushReply {
 	if at := m.chain.Named(f.Ledger); at >= 0 {
 		returned, waitMs := m.chain.Recall(c.in.NowMs, at, f.HeldPico)
 		reply.LentMs = max(reply.LentMs, waitMs)
-		if returned {
-			reply.Return = c.returned(&m.chain.Levels[at])
+		if l := &m.chain.Levels[at]; returned || usedUp(l) {
+			reply.Return = c.returned(l)
 		}
 	} else if l := m.chain.FormerNamed(f.Ledger); l != nil {
 		reply.Return = c.returnedFormer(l)

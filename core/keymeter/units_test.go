@@ -56,6 +56,25 @@ func TestRejectedRequestIsReported(t *testing.T) {
 	w.expectSpent(map[string]money.Pico{"grp_1#requests": 1})
 }
 
+// TestRecallOfASpentSlice checks that a recalled meter tells the Ledger once that the slice is spent. A Ledger that takes it
+// for unused would let requests try again instead of refusing them.
+func TestRecallOfASpentSlice(t *testing.T) {
+	w := newTree(t)
+	w.give("grp_1#requests", calendar.Daily, 5)
+	w.give("proj_1", calendar.Monthly, 100)
+	k := w.place("key_1", "wide", "grp_1#requests", "proj_1")
+	w.expect(k, keymeter.Admit{RequestID: "req_1", Mode: keymeter.ModeCount}, "")
+	for _, reports := range []bool{true, false} {
+		recall := keymeter.Flush{Recall: true, Ledger: "grp_1#requests", HeldPico: 1}
+		reply, err := keymeter.DecodeFlushReply(k.call(recall.Encode()))
+		if err != nil || len(reply.Return) > 0 != reports {
+			t.Errorf("%+v, %v, want a report: %t", reply, err, reports)
+		}
+	}
+	w.pass(10_000)
+	w.expectSpent(map[string]money.Pico{"grp_1#requests": 1})
+}
+
 // TestTokensAreCountedAtSettlement checks that requests are admitted while tokens are left, and that a request counts in
 // the period of its admission.
 func TestTokensAreCountedAtSettlement(t *testing.T) {
