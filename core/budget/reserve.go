@@ -58,7 +58,7 @@ func (c *Chain) Accept(g Grant) bool {
 func (c *Chain) Reserve(now uint64, q *Request) (pico int64, short []Shortfall) {
 	want := q.Want
 	if h := c.holdOf(q.ID); h != nil {
-		want.Pico = min(want.Pico, h.Amounts.Pico) // a level above had no more
+		want.Pico = min(want.Pico, max(h.Amounts.Pico, q.LeastPico)) // a level above had no more
 	}
 	c.Release(q.ID)
 	for n := range c.Levels {

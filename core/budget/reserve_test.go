@@ -254,6 +254,21 @@ func TestIncompleteAmount(t *testing.T) {
 	}
 }
 
+// TestIncompleteCount checks that a request whose key was allowed its model in between reserves its full cost, although its
+// incomplete reservation only counts the request.
+func TestIncompleteCount(t *testing.T) {
+	c := granted([]string{"root", "root#requests"}, 106, 0, 50)
+	q := budget.Request{ID: "req_1", Want: budget.Amounts{Requests: 1}, Ordered: true, Counted: true}
+	if short := reserve(t, c, now, &q); short.Level != 1 || len(c.Holds) != 1 {
+		t.Errorf("%+v, %+v", short, c.Holds)
+	}
+	grant(c, 1, 1)
+	if pico, short := c.Reserve(now, ordered("req_1", 50)); pico != 50 || len(short) > 0 {
+		t.Errorf("%d reserved, %+v", pico, short)
+	}
+	expect(t, c, "0+50/106", "1+0/1", "0+50/50")
+}
+
 // TestRecall checks what a recall takes back: the free part of a slice, unless an ordered request waits for a grant that
 // is in flight. Its answer says how long incomplete reservations may last.
 func TestRecall(t *testing.T) {
