@@ -77,6 +77,10 @@ func TestApplyGroups(t *testing.T) {
 	s.noChanges(s.file("changed.yaml", changed))
 	renamed := fmt.Sprintf("groups: [{id: %s, name: Core}]\nprojects: [{name: Project 3, group: Core}]", team.ID)
 	wantActions(t, s.ok("apply", "-f", s.file("renamed.yaml", renamed), "--yes"), `~ update group "Sales/Core"`, `~ update project "Project 3"`)
+	taken := s.file("taken.yaml", fmt.Sprintf("groups: [{id: %s, name: Europe}]\nprojects: []", team.ID))
+	for _, flag := range []string{"--dry-run", "--yes"} {
+		s.fails(exitFailed, "line 1: group "+team.ID+` cannot be renamed, because there is another group "Europe"`, "apply", "-f", taken, flag)
+	}
 }
 
 // Only --prune deletes groups. It keeps groups that are in the file or will not be empty.

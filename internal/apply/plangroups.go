@@ -72,9 +72,13 @@ func (p *planner) claimByID(g *group) {
 	case g.parent != "" && g.parent != n.above.id && g.parent != n.above.name:
 		p.fail(g.line, "the parent of group %s cannot be changed from %q to %q; create another group and move its projects", g.id, n.above.path(), g.parent)
 	}
-	if n.declared = g; g.name != "" {
-		n.name = g.name
+	if n.declared = g; g.name == "" || g.name == n.name {
+		return
 	}
+	if other, err := p.tree.child(n.above, g.name); other != nil || err != nil {
+		p.fail(g.line, "group %s cannot be renamed, because there is another group %q", g.id, g.name)
+	}
+	n.name = g.name
 }
 
 // claimByName finds a group by its parent and name, or adds it to the tree if it has to be created.
