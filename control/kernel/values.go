@@ -110,7 +110,7 @@ func parseDollars(digits string) (money.Pico, bool) {
 	}
 	if strings.ContainsAny(digits, "eE") {
 		v, err := strconv.ParseFloat(digits, 64)
-		if err != nil {
+		if mantissa, _, _ := strings.Cut(strings.ToLower(digits), "e"); err != nil || v == 0 && strings.ContainsAny(mantissa, "123456789") {
 			return 0, false
 		}
 		digits = strconv.FormatFloat(v, 'f', -1, 64)
