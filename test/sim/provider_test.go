@@ -412,16 +412,23 @@ func (f *fetch) cut() {
 	f.estimateSeen()
 }
 
-// estimateUnreadable expects an estimate that is based on the size of the body. If the output limit is less, it is
-// based on that limit. Embeddings have no output.
+// unboundedTokens is what a project without bounds reserves for a response without an output limit.
+const unboundedTokens = 4096
+
+// estimateUnreadable expects an estimate that is based on the size of the body. If the output limit or the reservation
+// is less, it is based on that. Embeddings have no output.
 func (f *fetch) estimateUnreadable(size uint64) {
 	if f.model.APIs == config.APIEmbeddings {
 		size = 0
 	}
 	f.estimate(size)
-	if f.limit > 0 {
+	limit := f.limit
+	if limit == 0 && f.x.w.plan.Projects[f.x.project.number].Unbounded {
+		limit = unboundedTokens
+	}
+	if limit > 0 {
 		cost, tokens := f.cost, f.tokens
-		f.estimate(min(size, f.limit*f.n))
+		f.estimate(min(size, limit*f.n))
 		f.cost.high, f.tokens.high = max(f.cost.high, cost.high), max(f.tokens.high, tokens.high)
 	}
 }
