@@ -181,11 +181,13 @@ func Apply(cfg *config.Config, in *abi.ObjectInput) (abi.ObjectOutput, error) {
 
 func (a *Admit) apply(c *call) {
 	reply := c.admit(a)
+	c.returnGranted(&reply)
 	c.out.Reply = abi.EncodeFields(0, 128, reply.fields)
 }
 
 func (e *Extend) apply(c *call) {
 	reply := c.extend(e)
+	c.returnGranted(&reply)
 	c.out.Reply = abi.EncodeFields(0, 32, reply.fields)
 }
 

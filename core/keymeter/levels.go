@@ -147,6 +147,20 @@ func (m *meter) asksToLend(a *Admit) AdmitReply {
 	return reply
 }
 
+// returnGranted returns what the meter of a removed key has been granted and has not reserved. It learns of no later
+// change, so it would keep that part of a budget that has become lower.
+func (c *call) returnGranted(reply *AdmitReply) {
+	m := c.m
+	if m == nil || m.status != doc.Removed || reply.Verdict == Short {
+		return
+	}
+	if slices.ContainsFunc(m.chain.Above(), func(l budget.Level) bool { return l.Slice.Free() > 0 }) {
+		m.chain.ReturnAbove()
+		m.returnDirectly(debtDelayMs)
+		c.store()
+	}
+}
+
 // slice is the next report of a level's slice.
 func (c *call) slice(l *budget.Level) ledger.Return {
 	c.m.returns.seq++

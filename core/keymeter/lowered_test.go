@@ -131,3 +131,37 @@ func TestRemovedKeyReturnsItsSlices(t *testing.T) {
 	w.pass(1000)
 	w.expectAdmit(second, "req_5", 10, 10, "")
 }
+
+// TestRemovedKeyKeepsNoGrant checks that the meter of a removed key returns what a Ledger grants beyond the need of a
+// stream, and what was granted to a request that it refuses.
+func TestRemovedKeyKeepsNoGrant(t *testing.T) {
+	w, first, second := company(t)
+	w.expectAdmit(first, "req_1", 10, 10, "")
+	first.put(doc.Removed, w.record("key_1", "wide", w.paths["key_1"]))
+	extend := keymeter.Extend{RequestID: "req_1", TotalPico: 20}
+	reply, err := keymeter.DecodeAdmitReply(first.call(extend.Encode()))
+	if err != nil || reply.Verdict != keymeter.Short {
+		t.Fatalf("%+v, %v", reply, err)
+	}
+	grant := func(i int, more money.Pico) keymeter.LevelGrant {
+		s := &reply.Levels[i]
+		return keymeter.LevelGrant{Ledger: s.Ledger, Grant: keymeter.Grant{Period: s.Period, Epoch: s.Epoch, TotalPico: s.HeldPico + more}}
+	}
+	extend.Tree.Grants = []keymeter.LevelGrant{grant(0, 50), grant(1, 10), grant(2, 10)}
+	if reply, err := keymeter.DecodeAdmitReply(first.call(extend.Encode())); err != nil || reply.Verdict != keymeter.Admitted || reply.ReservedPico != 20 {
+		t.Fatalf("%+v, %v", reply, err)
+	}
+	extend = keymeter.Extend{RequestID: "req_1", TotalPico: 21}
+	if reply, err = keymeter.DecodeAdmitReply(first.call(extend.Encode())); err != nil || reply.Verdict != keymeter.Short || reply.Levels[0].HeldPico != 20 {
+		t.Errorf("the stream grows without its Ledgers: %+v, %v", reply, err)
+	}
+	refused := keymeter.Admit{RequestID: "req_2", Mode: keymeter.ModeReserve, AmountPico: 30, Tree: keymeter.Tree{Grants: []keymeter.LevelGrant{grant(0, 30), grant(1, 30), grant(2, 30)}}}
+	if reply := first.admit(refused); reply.Verdict != keymeter.Unknown {
+		t.Errorf("%+v", reply)
+	}
+	if reply, err = keymeter.DecodeAdmitReply(first.call(extend.Encode())); err != nil || reply.Verdict != keymeter.Short || reply.Levels[0].HeldPico != 20 {
+		t.Errorf("the stream grows with another request's grant: %+v, %v", reply, err)
+	}
+	w.pass(1000)
+	w.expectAdmit(second, "req_3", 80, 80, "")
+}
