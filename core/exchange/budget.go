@@ -100,6 +100,18 @@ func (x *exchange) grantReply() (reply ledger.GrantReply, err error) {
 	return reply, err
 }
 
+// admissionGrant decodes the reply of a level's Ledger. leastPico is what the meter lacks there. That includes a debt: the
+// key may have reserved more than its slice, for example by a lease next to a response that cost more than expected. The
+// Ledger takes the debt for spent, but a part of it may come back.
+func (x *exchange) admissionGrant(level string, leastPico int64) (ledger.GrantReply, error) {
+	reply, err := x.grantReply()
+	least := x.s.admission.least()
+	if _, unit := doc.UnitOf(level); unit == doc.Dollars && leastPico > least && reply.Told && reply.BudgetPico-reply.SpentPico >= least {
+		reply.Spent = false
+	}
+	return reply, err
+}
+
 // recall tells the meters to return their idle budget. The reply IDs start at first. If a request in a tree does not
 // recall all of them at once, the next page begins with the rest.
 func (x *exchange) recall(first uint64, b *budgetRequest, reply *ledger.GrantReply) {
