@@ -86,6 +86,7 @@ func TestShortfall(t *testing.T) {
 		{5, 10, 99, 10, 5},
 		{10, 10, 4, 10, 4},
 		{13, 10, 4, 13, 7},
+		{13, 10, 0, 13, 0}, // a stream whose reservation is sufficient
 	} {
 		chain := granted([]string{"root"}, 10, 1000)
 		chain.Book(month, chain.Places(), budget.Amounts{}, budget.Amounts{Pico: c.spent})
