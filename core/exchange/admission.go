@@ -181,7 +181,7 @@ func (x *exchange) requestGrant() {
 // the project's other keys. If they are not enough, it reports that the budget is exceeded.
 func (x *exchange) onGrant() {
 	s := &x.s
-	reply, err := x.admissionGrant(s.admission.budget.ledger, s.admission.budget.need.LeastPico)
+	reply, err := x.admissionGrant(s.admission.budget.ledger)
 	if x.event.Code != abi.OutcomeOK && s.admission.budget.need.NeedPico == 0 && x.dropAsk() {
 		x.admit(s.admission.mode) // enough for the request, but not for a lease
 		return
@@ -240,7 +240,7 @@ func (x *exchange) requestLevels(reply *keymeter.AdmitReply) {
 func (x *exchange) onLevelGrant() {
 	b := &x.s.admission.budget
 	at := x.event.ID - idLevelGrant
-	reply, err := x.admissionGrant(b.asked[at].Ledger, b.asked[at].LeastPico)
+	reply, err := x.admissionGrant(b.asked[at].Ledger)
 	if x.event.Code != abi.OutcomeOK && b.asksOnlyToLend() && x.dropAsk() {
 		x.cancelWithin(idLevelGrant, idListEnd)
 		b.asked, b.grants = nil, nil

@@ -100,14 +100,13 @@ func (x *exchange) grantReply() (reply ledger.GrantReply, err error) {
 	return reply, err
 }
 
-// admissionGrant decodes the reply of a level's Ledger. leastPico is what the meter lacks there. That includes a debt: the
-// key may have reserved more than its slice, for example by a lease next to a response that cost more than expected. The
-// Ledger takes the debt for spent, but a part of it may come back.
-func (x *exchange) admissionGrant(level string, leastPico int64) (ledger.GrantReply, error) {
+// admissionGrant decodes the reply of a level's Ledger. The Ledger knows what the meter lacks, which is less than the
+// request needs if a part of the slice is free, and more if the slice is in debt. So it cannot tell exactly whether the
+// budget is spent.
+func (x *exchange) admissionGrant(level string) (ledger.GrantReply, error) {
 	reply, err := x.grantReply()
-	least := x.s.admission.least()
-	if _, unit := doc.UnitOf(level); unit == doc.Dollars && leastPico > least && reply.Told && reply.BudgetPico-reply.SpentPico >= least {
-		reply.Spent = false
+	if _, unit := doc.UnitOf(level); unit == doc.Dollars && reply.Told {
+		reply.Spent = reply.BudgetPico-reply.SpentPico < x.s.admission.least()
 	}
 	return reply, err
 }

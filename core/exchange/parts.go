@@ -288,6 +288,7 @@ func (b *budgetRequest) fields(f *abi.Fields) {
 	f.Int(&b.need.HeldPico)
 	f.Int(&b.need.NeedPico)
 	f.Int(&b.need.LeastPico)
+	f.Int(&b.need.SpentPico)
 	f.String(&b.need.After)
 	b.grant.Fields(f)
 	f.Flags(&b.final, &b.unreachable, &b.spent, &b.told, &b.recalled)

@@ -119,7 +119,7 @@ func (b *budgetRequest) beginLevel(reply *keymeter.AdmitReply, s *keymeter.Short
 	b.begin(&keymeter.AdmitReply{
 		Period: s.Period, Epoch: s.Epoch, HeldPico: s.HeldPico, NeedPico: s.NeedPico, LeastPico: s.LeastPico, LentMs: reply.LentMs,
 	})
-	b.ledger, b.inUse = s.Ledger, s.ReservedPico > 0
+	b.need.SpentPico, b.ledger, b.inUse = s.UsedPico, s.Ledger, s.ReservedPico > 0
 }
 
 // beginOwn records that the key's own budget is too small. The meter knows its amounts.

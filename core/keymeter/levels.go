@@ -33,7 +33,7 @@ type ShortLevel struct {
 	HeldPico  int64
 	NeedPico  int64
 	LeastPico int64
-	// UsedPico is what the key has spent of its own budget, which is HeldPico. It is 0 at other levels.
+	// UsedPico is what the key has spent in the period. Its own budget is HeldPico.
 	UsedPico int64
 	// ReservedPico is what the key's requests in progress have reserved at the level.
 	ReservedPico int64
@@ -109,7 +109,6 @@ func (m *meter) reserve(q *budget.Request) AdmitReply {
 			reply.LentMs = m.lentMs()
 		}
 		m.lacking(&reply, short)
-		reply.Levels[0].UsedPico = l.Slice.Spent
 		return reply
 	}
 	reply := AdmitReply{Verdict: Short, LentMs: m.lentMs()}
@@ -129,7 +128,7 @@ func (m *meter) lacking(reply *AdmitReply, short []budget.Shortfall) {
 		reply.LentMs = max(reply.LentMs, s.WaitMs)
 		reply.Levels = append(reply.Levels, ShortLevel{
 			Ledger: l.Ledger, Period: s.Period, Epoch: s.Epoch, HeldPico: s.HeldPico, NeedPico: s.NeedPico, LeastPico: s.LeastPico,
-			ReservedPico: l.Slice.Reserved,
+			UsedPico: max(0, l.Slice.Spent), ReservedPico: l.Slice.Reserved,
 		})
 	}
 }

@@ -90,6 +90,9 @@ type Grant struct {
 	// WantPico is an amount beyond the need, which lets the meter lend from its slice. The Ledger grants it only
 	// while the budget is not scarce. If it is 0, the meter gets no more than it needs.
 	WantPico int64
+	// SpentPico is what the meter has spent of its slice, which it may have yet to report. It makes GrantReply.Spent exact
+	// for this meter. Only meters of keys with budgets above their projects set it.
+	SpentPico int64
 }
 
 // Encode encodes the command.
@@ -106,8 +109,13 @@ func (c *Grant) Fields(f *abi.Fields) {
 	f.Int(&c.NeedPico)
 	f.Int(&c.LeastPico)
 	f.String(&c.After)
-	if f.Reading() && f.More() || c.WantPico != 0 { // written only if needed, because older objects do not know it
-		if f.Int(&c.WantPico); c.WantPico <= 0 {
+	if f.Reading() && f.More() || c.WantPico != 0 || c.SpentPico != 0 { // written only if needed, because older objects do not know it
+		f.Int(&c.WantPico)
+		spent := f.Reading() && f.More() || c.SpentPico != 0
+		if spent {
+			f.Int(&c.SpentPico)
+		}
+		if c.WantPico < 0 || spent == (c.SpentPico <= 0) || c.WantPico == 0 && !spent {
 			f.Fail()
 		}
 	}
@@ -127,7 +135,8 @@ type GrantReply struct {
 	HeldPico  []int64  // by index in Recall: the meter's total grant
 	Next      string
 	// BudgetPico and SpentPico are the budget of Period and the reported spending. They are valid only if Told is
-	// set. Told means that the Grant was denied and that the object's version reports them.
+	// set. Told means that the Grant was denied and that the object's version reports them. SpentPico includes that of the
+	// Grant.
 	Told       bool
 	BudgetPico int64
 	SpentPico  int64

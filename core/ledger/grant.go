@@ -84,7 +84,7 @@ func (c *call) grant(g *Grant) error {
 	if reply.Granted {
 		c.applyRaise(&m, raise)
 	} else {
-		c.deny(g, &reply)
+		c.deny(g, &m, &reply)
 	}
 	if m != before {
 		c.put(rowKeys+g.Key, abi.EncodeFields(0, 64, m.fields))
@@ -96,10 +96,14 @@ func (c *call) grant(g *Grant) error {
 
 // deny completes the reply to a Grant that is not granted. If there are no slices to recall, it adds the budget and
 // the spending.
-func (c *call) deny(g *Grant, reply *GrantReply) {
-	reply.Spent = c.b.pico-c.b.spent < g.LeastPico
+func (c *call) deny(g *Grant, m *meter, reply *GrantReply) {
+	spent := c.b.spent
+	if g.Period == m.period {
+		spent = money.Add(spent, max(0, g.SpentPico-m.spent))
+	}
+	reply.Spent = c.b.pico-spent < g.LeastPico
 	if reply.Next == "" {
-		reply.Told, reply.BudgetPico, reply.SpentPico = true, c.b.pico, c.b.spent
+		reply.Told, reply.BudgetPico, reply.SpentPico = true, c.b.pico, spent
 	}
 }
 

@@ -25,7 +25,8 @@ func (c *claim) end(now uint64) {
 
 // check402 checks I11 for a 402, and for a 429 because the requests or tokens of a period are used up. At some time after the request's arrival, the free balance must have been less than
 // the request's smallest reservation. If other requests claimed amounts at that time and reserved them later, these
-// amounts do not count as free.
+// amounts do not count as free. A response that says that a retry may succeed needs only a competitor, who may since have
+// been refused at another level.
 func (x *exchange) check402() {
 	if x.w.clocksDisagree(x) {
 		return
@@ -34,7 +35,7 @@ func (x *exchange) check402() {
 		x.checkCut(f)
 		return
 	}
-	if x.outbidByStream() {
+	if x.outbidByStream() || x.history.mayPass && x.contended() {
 		return
 	}
 	s, balances := &x.history, ""

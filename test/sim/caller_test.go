@@ -44,6 +44,7 @@ type history struct {
 	code      string
 	hit       bool
 	replayed  bool
+	mayPass   bool        // the response says that a retry may succeed
 	complete  bool        // its stream ended with the success marker
 	followed  []*exchange // the leaders of the flights that it followed
 	body      []byte
@@ -224,6 +225,7 @@ func (x *exchange) responded(status uint64, headers []abi.Header, body []byte) {
 	x.w.audit(body, "a response")
 	s := &x.history
 	s.status, s.body = status, body
+	s.mayPass = headerOf(headers, "x-should-retry") != "false"
 	s.hit, s.replayed = headerOf(headers, "x-postern-cache") == "hit", headerOf(headers, "idempotent-replayed") != ""
 	s.code = codeOf(body)
 	x.w.logf("%s: %d %s%s", x.id, status, s.code, note(s.hit, " (cached)")+note(s.replayed, " (replayed)"))
