@@ -53,7 +53,7 @@ func (x *exchange) checkFirstFetch() {
 	switch v := before.history.resv; {
 	case !x.item.Rerun:
 		w.fail("idempotency", "%s is sent to a provider although %s was, with the same idempotency key", x.id, before.id)
-	case v != nil && !v.settled && v.expiresMs > x.meterClock():
+	case v != nil && !v.settled && !v.expired && v.expiresMs > x.meterClock(): // a clock that jumped may have gone back
 		w.fail("idempotency", "%s is sent to a provider while %s is in progress", x.id, before.id)
 	case before.acknowledged(x):
 		w.fail("idempotency", "%s runs again although %s was acknowledged", x.id, before.id)
