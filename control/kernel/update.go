@@ -119,13 +119,22 @@ func (s Store) Unpublished(ctx context.Context, projectIDs []string) (left []str
 	return left, nil
 }
 
-// WithKeys reads the projects with the first keys, at most MaxUpdatedKeys in all. Projects without keys are not among
-// them. complete reports whether these are all keys.
-func (s Store) WithKeys(ctx context.Context, ids []string) (projects []directory.Project, complete bool, err error) {
+// Reporters reads the projects that may have usage to report, with at most MaxUpdatedKeys keys in all. A project without keys
+// counts as one: it may have usage of keys that were deleted. complete reports whether these are all.
+func (s Store) Reporters(ctx context.Context, ids []string) (projects []directory.Project, complete bool, err error) {
 	all, more, err := s.firstKeys(ctx, ids)
+	room := MaxUpdatedKeys
 	for i := range all {
-		if len(all[i].keys) > 0 {
+		room -= len(all[i].keys)
+	}
+	for i := range all {
+		if len(all[i].keys) == 0 {
+			room--
+		}
+		if len(all[i].keys) > 0 || room >= 0 {
 			projects = append(projects, all[i].project)
+		} else {
+			more = true
 		}
 	}
 	return projects, !more, err

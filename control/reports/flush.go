@@ -37,13 +37,14 @@ func FlushMeters(ctx context.Context, cp *kernel.Plane, p *directory.Project) (l
 }
 
 // FlushBelow makes the meters below a group report, and their projects' Ledgers, also of projects that have left the
-// group. It covers at most kernel.MaxUpdatedKeys keys; complete is false if there are more.
+// group. It covers at most kernel.MaxUpdatedKeys keys, where a project without keys counts as one; complete is false if
+// there are more.
 func FlushBelow(ctx context.Context, cp *kernel.Plane, group string) (complete bool, err error) {
 	ids, err := cp.Store.ReportersBelow(ctx, group)
 	if err != nil {
 		return false, err
 	}
-	projects, complete, err := cp.Store.WithKeys(ctx, ids)
+	projects, complete, err := cp.Store.Reporters(ctx, ids)
 	if err != nil {
 		return false, err
 	}

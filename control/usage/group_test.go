@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http/httptest"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -162,6 +163,17 @@ func TestFreshUsageAfterAMove(t *testing.T) {
 		if asked != want {
 			t.Errorf("%s: the project gets a call: %t", id, asked)
 		}
+	}
+}
+
+// A project whose only key has been deleted reports too.
+func TestFreshUsageOfADeletedKey(t *testing.T) {
+	w := newTree(t)
+	w.Must(204, "DELETE", "/api/admin/projects/"+w.below+"/keys/"+w.belowKey, "")
+	w.Memory.Sent = nil
+	w.Must(200, "GET", groupsPath+"/"+w.team+"/usage?fresh=1", "")
+	if !slices.ContainsFunc(w.Memory.Sent, func(s controltest.Sent) bool { return s.Class == abi.ClassLedger && s.Name == w.below }) {
+		t.Errorf("the project is not asked: %+v", w.Memory.Sent)
 	}
 }
 
