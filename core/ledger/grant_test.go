@@ -252,3 +252,27 @@ func TestLostGrant(t *testing.T) {
 	want.TotalPico = 9 * money.Dollar
 	b.expectGrant("after the grant has arrived", need("meter", 1, 9*money.Dollar, 2*money.Dollar), want)
 }
+
+// TestUnreportedSpending checks that a denied Grant counts what its meter has spent since its last report, and that the Ledger does not store it.
+func TestUnreportedSpending(t *testing.T) {
+	b := newHarness(t)
+	b.put(10, month(), hook)
+	b.grant(need("a", 1, 0, 10*money.Dollar))
+	batch := ledger.Absorb{Key: "a", KeyID: "key_1", Seq: 1, Usage: []ledger.Usage{{Day: today, Model: "m", CostPico: 2 * money.Dollar}}}
+	b.call(batch.Encode())
+	for _, c := range []struct {
+		spent money.Pico
+		want  money.Pico
+	}{{0, 2}, {money.Dollar, 2}, {9 * money.Dollar, 9}, {money.Dollar, 2}} {
+		ask := need("a", 1, 10*money.Dollar, 2*money.Dollar)
+		ask.SpentPico = c.spent
+		got := b.grant(ask)
+		for got.Next != "" {
+			ask.After = got.Next
+			got = b.grant(ask)
+		}
+		if got.Granted || got.SpentPico != c.want*money.Dollar || got.Spent != (c.want > 8) {
+			t.Errorf("%+v: %+v", c, got)
+		}
+	}
+}
