@@ -164,7 +164,7 @@ func (c *Chain) shortfall(now uint64, i int, q *Request, a *Amounts) Shortfall {
 	short := Shortfall{Level: i, Period: l.Slice.Period, Epoch: l.Epoch, HeldPico: l.Slice.Granted, WaitMs: c.heldMs(now, i)}
 	if free := l.Slice.Free(); want > 0 && !l.Soft {
 		short.NeedPico = money.Add(want, max(-free, 0))
-		if least > 0 { // otherwise the request can go on although the level is in debt
+		if least > 0 { // otherwise the reservation is sufficient, even if the level is in debt
 			short.LeastPico = max(0, money.Add(least, -free))
 		}
 	}

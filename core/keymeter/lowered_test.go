@@ -132,8 +132,8 @@ func TestRemovedKeyReturnsItsSlices(t *testing.T) {
 	w.expectAdmit(second, "req_5", 10, 10, "")
 }
 
-// TestRemovedKeyKeepsNoGrant checks that the meter of a removed key returns what a Ledger grants beyond the need of a
-// stream, and what was granted to a request that it refuses.
+// TestRemovedKeyKeepsNoGrant checks that the meter of a removed key returns the part of a grant that a stream does not need,
+// and the grants of a request that it refuses.
 func TestRemovedKeyKeepsNoGrant(t *testing.T) {
 	w, first, second := company(t)
 	w.expectAdmit(first, "req_1", 10, 10, "")
