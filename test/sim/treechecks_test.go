@@ -25,7 +25,7 @@ func (x *exchange) guarded() bool {
 		return false
 	}
 	x.w.stats.Guarded++
-	if len(x.w.keys) <= askableKeys && !x.contended() {
+	if len(x.w.keys) <= askableKeys && !x.contended() && !x.outbidByStream() {
 		x.w.fail("I11 guard", "%s made %d calls for its budget", x.id, s.calls)
 	}
 	return true
