@@ -11,10 +11,10 @@ import (
 )
 
 // guardedCalls is the number of calls of objects from which on an exchange may give up. askableKeys is the number of keys
-// of which it can recall everything with fewer calls.
+// of which it can recall everything twice with fewer calls.
 const (
 	guardedCalls = 33
-	askableKeys  = 20
+	askableKeys  = 10
 )
 
 // guarded reports whether a request may have been refused because it has made too many calls. Without competitors, this
