@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/postern-ai/postern/store"
@@ -83,7 +84,10 @@ func (s *Store) ring(ctx context.Context, except []int64, command func(store.Obj
 		t.rollback()
 		return false, nil
 	}
-	err = t.finish(func(rows store.Rows, now uint64) error { return command(t.object, rows, now) })
+	w := &waiter{command: func(rows store.Rows, now uint64) error { return command(t.object, rows, now) }}
+	if err = t.apply(w); err == nil {
+		err = errors.Join(t.finish(), w.err)
+	}
 	if err != nil {
 		s.failed.add(t.id)
 	}

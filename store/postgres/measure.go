@@ -9,7 +9,7 @@ import (
 )
 
 type figures struct {
-	commands, failed, retries, commits, unknown, hits, misses atomic.Uint64
+	commands, failed, retries, grouped, unknown, hits, misses atomic.Uint64
 	durations                                                 store.Durations
 	bytes                                                     atomic.Uint64
 	measured                                                  atomic.Int64 // Unix nanoseconds at which bytes was measured
@@ -22,12 +22,12 @@ const (
 		FROM unnest(ARRAY['postern_objects', 'postern_rows', 'postern_kv']) AS t (name)`
 )
 
-// Measure implements store.Meter. Every commit contains one command.
+// Measure implements store.Meter.
 func (s *Store) Measure(ctx context.Context) store.Measurements {
 	f := &s.figures
 	return store.Measurements{
 		Commands: f.commands.Load(), Failed: f.failed.Load(), Retries: f.retries.Load(), Commits: f.durations.Snapshot(),
-		Grouped: f.commits.Load(), Waiting: uint64(s.queue.length()), Bytes: s.size(ctx),
+		Grouped: f.grouped.Load(), Waiting: uint64(s.queue.length()), Bytes: s.size(ctx),
 	}
 }
 

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -9,19 +10,83 @@ import (
 	"github.com/postern-ai/postern/store"
 )
 
-// rows implements store.Rows. It holds back the changes until the command has succeeded.
+// rows implements store.Rows. It holds back a command's changes until the command has succeeded, and the changes of a
+// transaction's commands until the commit. The facts have the changes of the commands that have succeeded.
 type rows struct {
 	*transaction
-	puts    []abi.Row // each key once
+	puts    []abi.Row // of the command, each key once
 	deletes []string
 	wakeMs  uint64 // the alarm that the command asked for; 0: none
 	kv      []abi.Row
 	failed  error // error of a read; after it, the transaction has failed, even if the command ignores it
+
+	unsent  changes // of the commands before
+	sent    bool    // earlier changes were sent before a read
+	alarmed bool    // a command has set the alarm
+	setMs   uint64  // to this time
+	bytes   int     // of all changes
+}
+
+// changes are rows to write. No key is in both lists.
+type changes struct {
+	puts    []abi.Row
+	deletes []string
+	kv      []abi.Row
+}
+
+func (c *changes) any() bool { return len(c.puts) > 0 || len(c.deletes) > 0 }
+
+// begin prepares for a command.
+func (r *rows) begin(t *transaction) {
+	r.transaction = t
+	r.puts, r.deletes, r.wakeMs, r.kv = nil, nil, 0, nil
+}
+
+// apply adds the changes of a command that has succeeded.
+func (r *rows) apply() {
+	r.setMs, r.alarmed = r.alarm(), true
+	first := !r.unsent.any()
+	for _, row := range r.puts {
+		r.bytes += len(row.Key) + len(row.Value)
+		r.facts.put(row)
+		r.unsent.put(row, first)
+	}
+	for _, key := range r.deletes {
+		r.facts.delete(key)
+		r.unsent.delete(key, first)
+	}
+	for _, row := range r.kv {
+		r.bytes += len(row.Key) + len(row.Value)
+	}
+	r.unsent.kv = append(r.unsent.kv, r.kv...)
+}
+
+// put adds a row. If it is not the first command's, it replaces what an earlier one did with the key.
+func (c *changes) put(row abi.Row, first bool) {
+	if !first {
+		c.forget(row.Key)
+	}
+	c.puts = append(c.puts, row)
+}
+
+func (c *changes) delete(key string, first bool) {
+	if !first {
+		c.forget(key)
+	}
+	c.deletes = append(c.deletes, key)
+}
+
+func (c *changes) forget(key string) {
+	c.puts = slices.DeleteFunc(c.puts, func(row abi.Row) bool { return row.Key == key })
+	c.deletes = slices.DeleteFunc(c.deletes, func(deleted string) bool { return deleted == key })
 }
 
 // Alarm implements store.Rows. A ringing alarm is no longer set.
 func (r *rows) Alarm() uint64 {
-	if r.rang {
+	switch {
+	case r.alarmed:
+		return r.setMs
+	case r.rang:
 		return 0
 	}
 	return r.alarmMs
@@ -37,7 +102,11 @@ func (r *rows) Read(g abi.Range) ([]abi.Row, error) {
 		return found, nil
 	}
 	r.store.figures.misses.Add(1)
-	found, err := r.read(g)
+	err := r.sendChanges()
+	var found []abi.Row
+	if err == nil {
+		found, err = r.read(g)
+	}
 	if err != nil {
 		r.failed = err
 		return nil, err
@@ -72,7 +141,22 @@ func (r *rows) WriteKV(key string, value []byte) {
 	r.kv = append(r.kv, abi.Row{Key: key, Value: value})
 }
 
-func (r *rows) changed() bool { return len(r.puts) > 0 || r.id != 0 && len(r.deletes) > 0 }
+// changed reports whether a command has changed a row.
+func (r *rows) changed() bool {
+	return r.sent || len(r.unsent.puts) > 0 || r.id != 0 && len(r.unsent.deletes) > 0
+}
+
+// sendChanges sends the changes of earlier commands, so that a read finds them.
+func (r *rows) sendChanges() error {
+	if !r.unsent.any() || r.id == 0 {
+		return nil
+	}
+	var batch pgx.Batch
+	r.queue(&batch, r.id)
+	err := r.conn.SendBatch(r.ctx, &batch).Close()
+	r.sent, r.unsent = true, changes{}
+	return err
+}
 
 func (r *rows) alarm() uint64 {
 	if current := r.Alarm(); r.wakeMs == 0 || current != 0 && current <= r.wakeMs {
@@ -83,17 +167,17 @@ func (r *rows) alarm() uint64 {
 
 // queue adds the statements that write the changes.
 func (r *rows) queue(batch *pgx.Batch, id int64) {
-	if len(r.puts) > 0 {
-		keys, values := make([]string, len(r.puts)), make([][]byte, len(r.puts))
-		for i, row := range r.puts {
+	if list := r.unsent.puts; len(list) > 0 {
+		keys, values := make([]string, len(list)), make([][]byte, len(list))
+		for i, row := range list {
 			keys[i], values[i] = row.Key, notNull(row.Value)
 		}
 		batch.Queue(stPut, id, keys, values)
 	}
-	if id != 0 && len(r.deletes) > 0 {
-		batch.Queue(stDelete, id, r.deletes)
+	if id != 0 && len(r.unsent.deletes) > 0 {
+		batch.Queue(stDelete, id, r.unsent.deletes)
 	}
-	for _, row := range r.kv {
+	for _, row := range r.unsent.kv {
 		if len(row.Value) == 0 {
 			batch.Queue(stDeleteKV, row.Key)
 		} else {
@@ -108,14 +192,4 @@ func notNull(value []byte) []byte {
 		return []byte{}
 	}
 	return value
-}
-
-// follow updates the facts after a commit.
-func (r *rows) follow() {
-	for _, row := range r.puts {
-		r.facts.put(row)
-	}
-	for _, key := range r.deletes {
-		r.facts.delete(key)
-	}
 }

@@ -17,22 +17,44 @@ const (
 	maxPause = 20 * time.Millisecond
 )
 
-// Run implements store.Store. It may call the command several times. Only the last call counts.
+// Run implements store.Store. Commands of one object that arrive while another one runs share a transaction. A command
+// may be called several times. Only the last call counts.
 func (s *Store) Run(ctx context.Context, o store.Object, command store.Command) error {
 	return s.command(ctx, func(ctx context.Context) error {
-		if err := s.queue.lock(ctx, o); err != nil {
-			return fmt.Errorf("%w: the object is busy", store.ErrOverloaded)
+		w := s.queue.join(o, command)
+		leads, err := s.queue.wait(ctx, o, w)
+		if leads {
+			s.lead(ctx, o)
+			return w.err
 		}
-		defer s.queue.unlock(o)
-		return s.repeat(ctx, func() error {
-			err := s.run(ctx, o, command)
-			if server := serverError(err); server != nil && server.Code == lockNotAvailable {
-				s.queue.giveUp(o)
-				return errBusy
-			}
-			return err
-		})
+		return err
 	})
+}
+
+// lead runs the commands that wait for an object, in one transaction. It does not end with the context of the caller
+// whose command leads, because the others wait for it.
+func (s *Store) lead(ctx context.Context, o store.Object) {
+	defer s.queue.pass(o)
+	ctx, leave := s.committing(ctx)
+	defer leave()
+	together := s.queue.take(o)
+	ran := 0
+	err := s.repeat(ctx, func() (err error) {
+		ran, err = s.run(ctx, o, together)
+		if server := serverError(err); server != nil && server.Code == lockNotAvailable {
+			s.queue.giveUp(o)
+			return errBusy
+		}
+		return err
+	})
+	if err != nil {
+		finish(together, err)
+		return
+	}
+	s.queue.putBack(o, together[ran:])
+	for _, w := range together[:ran] {
+		close(w.done)
+	}
 }
 
 // command runs a command in the way that call runs f, and counts it.
@@ -112,17 +134,24 @@ func (s *Store) repeat(ctx context.Context, f func() error) (err error) {
 	return err
 }
 
-func (s *Store) run(ctx context.Context, o store.Object, command store.Command) error {
+// run runs the first commands of a list in a transaction, and returns how many. Their own errors are in the list.
+func (s *Store) run(ctx context.Context, o store.Object, together []*waiter) (ran int, err error) {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
-		return s.notAcquired(ctx, err)
+		return 0, s.notAcquired(ctx, err)
 	}
 	defer conn.Release()
 	t := &transaction{store: s, conn: conn, ctx: ctx, object: o}
 	if err := t.begin(); err != nil {
-		return t.fail(uncommitted{err})
+		return 0, t.fail(uncommitted{err})
 	}
-	return t.finish(command)
+	for began := time.Now(); ran < len(together) && (ran == 0 || t.rows.bytes < store.MaxCommandBytes && time.Since(began) < maxTogetherTime); {
+		if err := t.apply(together[ran]); err != nil {
+			return 0, err
+		}
+		ran++
+	}
+	return ran, t.finish()
 }
 
 // notAcquired returns an error that says why there was no connection: the server does not respond, or the pool is in
@@ -135,22 +164,33 @@ func (s *Store) notAcquired(ctx context.Context, err error) error {
 	return uncommitted{err}
 }
 
-// finish runs the command in a transaction that has begun.
-func (t *transaction) finish(command store.Command) error {
-	t.rows.transaction = t
-	err := command(&t.rows, t.nowMs)
+// apply runs a command in a transaction that has begun. The command's own error does not end the transaction.
+func (t *transaction) apply(w *waiter) error {
+	w.err = nil
+	t.rows.begin(t)
+	err := w.command(&t.rows, t.nowMs)
 	switch {
 	case t.rows.failed != nil:
 		return t.fail(uncommitted{t.rows.failed})
 	case err != nil:
+		w.err = commandError{err}
+	default:
+		t.rows.apply()
+		t.applied++
+	}
+	return nil
+}
+
+// finish commits the changes of all commands. If all commands have failed, there is nothing to commit.
+func (t *transaction) finish() error {
+	if t.applied == 0 {
 		t.rollback()
 		t.keep()
-		return commandError{err}
+		return nil
 	}
 	if err := t.commit(); err != nil {
 		return t.fail(err)
 	}
-	t.rows.follow()
 	t.keep()
 	return nil
 }

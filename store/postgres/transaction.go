@@ -15,8 +15,8 @@ import (
 	"github.com/postern-ai/postern/store"
 )
 
-// transaction is one command's transaction. If its object exists, it holds the lock of the object's row. An object
-// that does not exist has no rows. If the object appears before the commit, the command is repeated.
+// transaction is the transaction of an object's commands. If the object exists, it holds the lock of the object's row. An
+// object that does not exist has no rows. If the object appears before the commit, the commands are repeated.
 type transaction struct {
 	store   *Store
 	conn    *pgxpool.Conn
@@ -27,6 +27,7 @@ type transaction struct {
 	alarmMs uint64 // 0: none
 	nowMs   uint64
 	rang    bool   // the command belongs to the alarm
+	applied uint64 // commands that have succeeded
 	known   *int64 // version of the rows in memory; nil: no rows
 	shared  int    // see cached
 	facts   *facts
@@ -189,9 +190,9 @@ func (t *transaction) rollback() {
 	_, _ = t.conn.Exec(ctx, "ROLLBACK") // if it fails, the pool closes the connection
 }
 
-// commit writes the command's changes and commits. This takes one round trip, or two if it creates the object.
+// commit writes the commands' changes and commits. This takes one round trip, or two if it creates the object.
 // Read-only commands commit as well. The lock on the object's row is written to the log. COMMIT therefore returns
-// only when everything that the command read is durable, including on the synchronous standby.
+// only when everything that the commands read is durable, including on the synchronous standby.
 func (t *transaction) commit() error {
 	ctx, cancel := t.store.committing(t.ctx)
 	defer cancel()
@@ -199,7 +200,7 @@ func (t *transaction) commit() error {
 	if changed {
 		t.version = newVersion(t.version)
 	}
-	alarmMs := t.rows.alarm()
+	alarmMs := t.rows.Alarm()
 	if t.id == 0 && (changed || alarmMs != 0) {
 		if err := t.create(ctx, alarmMs); err != nil {
 			return err
@@ -215,7 +216,7 @@ func (t *transaction) commit() error {
 	err := t.send(ctx, &batch)
 	if err == nil {
 		t.store.figures.durations.Add(time.Since(began))
-		t.store.figures.commits.Add(1)
+		t.store.figures.grouped.Add(t.applied)
 	}
 	return err
 }

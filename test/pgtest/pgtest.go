@@ -76,6 +76,18 @@ func Main(m *testing.M) int {
 	return m.Run()
 }
 
+// New creates and starts a server outside of a test. The caller must call Remove.
+func New(settings ...string) (*Server, error) {
+	s, err := create(settings)
+	if err != nil && s != nil {
+		s.remove()
+	}
+	return s, err
+}
+
+// Remove ends the server and deletes its files.
+func (s *Server) Remove() { s.remove() }
+
 // create makes a data directory and starts a server on it.
 func create(settings []string) (*Server, error) {
 	s, err := newServer(settings)
