@@ -138,7 +138,7 @@ bench-docs: setup ## keep the figures of the last `PEERS=1 make bench`, and writ
 
 .PHONY: bench-selfhosted
 bench-selfhosted: setup ## measure the self-hosted server against a Go reverse proxy and Portkey's gateway in the same run
-	@tools/setup.sh bench
+	@tools/setup.sh bench postgres
 	@./build.sh postern
 	@node --disable-warning=ExperimentalWarning bench/selfhosted.mjs
 

@@ -8,7 +8,15 @@
 import { errorNote, interleave, median, ratio } from './lib/load.mjs'
 import { memoryBytes, stop } from './lib/process.mjs'
 import { closed, open, streams, syncMs } from './lib/selfhosted/rounds.mjs'
-import { build, seed, startPortkey, startPostern, startReverseProxy, startUpstream } from './lib/selfhosted/servers.mjs'
+import {
+  build,
+  seed,
+  startPortkey,
+  startPostern,
+  startPostgres,
+  startReverseProxy,
+  startUpstream,
+} from './lib/selfhosted/servers.mjs'
 import { mib, ms, perSecond, row, table } from './lib/table.mjs'
 
 const SECONDS = Number(process.env.BENCH_SECONDS ?? 5)
@@ -179,6 +187,22 @@ await compare(
   0.8,
 )
 await streaming(postern, proxy, portkey)
+
+const database = await startPostgres()
+const shared = await seed(await startPostern('postgres', upstream, [], { POSTERN_DATABASE: database.url }))
+for (const [what, ours] of [
+  ['one key', {}],
+  ['64 keys', { keys: shared.keys }],
+  ['hits', { mode: 'same' }],
+])
+  for (const connections of [8, TARGET_CONNECTIONS, 512]) {
+    const target = { hits: 0.8 }[what] ?? (connections > 8 ? 0.4 : undefined)
+    const theirs = { mode: ours.mode ?? 'unique' }
+    const name = `PostgreSQL, ${what}, ${connections} connections, against the reverse proxy`
+    await compare(name, [shared, ours], [proxy, theirs], { connections }, target)
+  }
+await stop(shared.child)
+await stop(database.child)
 
 const relaxed = await seed(await startPostern('process', upstream, ['--durability', 'process']))
 await compare('full durability, against process', [postern], [relaxed], options)

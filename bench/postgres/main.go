@@ -1,22 +1,25 @@
 // Command postgres runs a PostgreSQL server for the benchmark of `postern serve`, with an empty database that waits for the
-// disk. It prints the database's URL, and removes the server when its standard input ends.
+// disk. It prints the database's URL, and removes the server when it is told to end.
 package main
 
 import (
+	"context"
 	"fmt"
-	"io"
 	"log"
-	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/postern-ai/postern/test/pgtest"
 )
 
 func main() {
-	server, err := pgtest.New("fsync=on", "synchronous_commit=on", "full_page_writes=on")
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	server, err := pgtest.New("fsync=on")
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(server.URL("postgres"))
-	_, _ = io.Copy(io.Discard, os.Stdin)
+	<-ctx.Done()
 	server.Remove()
 }

@@ -55,7 +55,7 @@ func commitsOf(t *testing.T, s *postgres.Store) (n uint64) {
 	return n
 }
 
-// leaver is the context of a caller who leaves while its command waits.
+// leaver is a context that ends while its command waits.
 type leaver struct {
 	context.Context
 	leave context.CancelFunc

@@ -19,6 +19,7 @@ export async function build() {
     upstream: './bench/upstream',
     reverseproxy: './bench/reverseproxy',
     client: './bench/client',
+    postgres: './bench/postgres',
   }
   for (const [name, folder] of Object.entries(programs)) await output('go', ['build', '-o', join(OUT, name), folder])
 }
@@ -42,8 +43,14 @@ async function printing(program, ...args) {
 export const startUpstream = () => printing('upstream')
 export const startReverseProxy = (upstream) => printing('reverseproxy', upstream.url)
 
+/** A PostgreSQL server that waits for the disk, with an empty database. */
+export async function startPostgres() {
+  const child = start(join(OUT, 'postgres'), [], { stdout: 'pipe' })
+  return { child, url: await firstLine(child, child.stdout) }
+}
+
 /** Postern with everything enabled. Log lines go to a file, and the second listener serves the metrics. */
-export async function startPostern(name, upstream, args = []) {
+export async function startPostern(name, upstream, args = [], variables = {}) {
   const data = join(OUT, `data-${name}`)
   rmSync(data, { recursive: true, force: true })
   mkdirSync(data, { recursive: true, mode: 0o700 })
@@ -52,6 +59,7 @@ export async function startPostern(name, upstream, args = []) {
   const flags = ['serve', '--data', data, '--listen', '127.0.0.1:0', '--ops-listen', '127.0.0.1:0', ...args]
   const env = {
     ...process.env,
+    ...variables,
     OPENAI_BASE_URL: `${upstream.url}/v1`,
     OPENAI_API_KEY: 'sk-bench',
     POSTERN_ADMIN_TOKEN: ADMIN_TOKEN,
