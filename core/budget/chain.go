@@ -314,11 +314,12 @@ func (l *Level) Of(p calendar.Period) *Slice {
 }
 
 // Advance starts the levels' present periods, from the root down, and ends the incomplete reservations that have lapsed.
+// One that lasts longer than HoldMs is from before the clock went back.
 func (c *Chain) Advance(now uint64, periods ...calendar.Period) {
 	for i, p := range periods {
 		c.rollover(i, p)
 	}
-	c.drop(func(h *Hold) bool { return h.UntilMs <= now })
+	c.drop(func(h *Hold) bool { return h.UntilMs <= now || h.UntilMs > now+HoldMs })
 }
 
 // rollover starts a later period of a level with an empty slice. The previous period's unspent grant lapses, also in
