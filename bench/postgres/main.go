@@ -1,5 +1,5 @@
 // Command postgres runs a PostgreSQL server for the benchmark of `postern serve`, with an empty database that waits for the
-// disk. It prints the database's URL, and removes the server when it is told to end.
+// disk. It prints the database's URL, and removes the server when it gets a signal to end.
 package main
 
 import (

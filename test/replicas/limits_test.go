@@ -66,13 +66,13 @@ const slowSQL = `CREATE SEQUENCE test.readings;
 // replicas also read the clock.
 const readings = 75
 
-// TestLimitWhileDecisionsTakeLong sends 200 requests at once to three replicas. The replicas need more than a second
-// to decide on them, so the window of one second slides in the meantime. No window contains more than 10 decisions
+// TestLimitWhileDecisionsTakeLong sends 200 requests to three replicas, three at a time, because decisions of one replica
+// may share a transaction. They need more than a second in all, so the window of one second slides in the meantime. No window contains more than 10 decisions
 // that admit a request. While requests are waiting, the next 10 are admitted as soon as there is room.
 func TestLimitWhileDecisionsTakeLong(t *testing.T) {
 	d, project, key := limited(t)
 	d.sql(slowSQL)
-	admitted := d.burst(key, atOnce)
+	admitted := d.requests(key, atOnce, 3)
 	var at []int64 // times of decisions that admitted a request, in milliseconds
 	for _, request := range d.mustAdmin("GET", "projects/"+project+"/requests?outcome=served&limit=100", "").get("requests").Array() {
 		when, err := time.Parse(time.RFC3339, request.Get("time").Str)
@@ -99,10 +99,21 @@ func TestLimitWhileDecisionsTakeLong(t *testing.T) {
 // burst sends requests at once and returns how many were admitted.
 func (d *deployment) burst(key string, n int) (admitted int) {
 	d.Helper()
+	return d.requests(key, n, n)
+}
+
+// requests sends requests, a number of them at a time, and returns how many were admitted.
+func (d *deployment) requests(key string, n, together int) (admitted int) {
+	d.Helper()
 	var all sync.WaitGroup
 	got := make([]*response, n)
+	turns := make(chan bool, together)
 	for i := range n {
-		all.Go(func() { got[i] = d.complete(key, false) })
+		all.Go(func() {
+			turns <- true
+			got[i] = d.complete(key, false)
+			<-turns
+		})
 	}
 	all.Wait()
 	for _, one := range got {
