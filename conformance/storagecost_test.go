@@ -199,13 +199,13 @@ func TestPostgresPerRequest(t *testing.T) {
 	server := pgtest.Shared(t)
 	w, address := newWire(t, server.Address())
 	c := newPostgresFixture(t, upstream, server, func(database string) string { return pgtest.URLAt(address, database) })
-	most := map[string]float64{"answer of a provider": 15, "cache hit from memory": 10, "GET /api/health": 5, "429 of a used-up key": 5}
+	most := map[string]float64{"answer of a provider": 15, "cache hit from memory": 10, "GET /api/health": 5, "429 of a used-up key": 2}
 	c.measure(n, func() { w.figures(1) }, func(kind string) {
 		f := w.figures(n)
 		t.Logf("%-22s %4.1f commits %4.1f statements %4.1f round trips %4.1f rows read %4.1f rows written %5.0f bytes to and %5.0f from PostgreSQL",
 			kind, f[0], f[1], f[2], f[3], f[4], f[5], f[6])
-		if f[1] > most[kind] || f[1] < 1 {
-			t.Errorf("%s: %.1f statements, want 1 to %.0f", kind, f[1], most[kind])
+		if f[1] > most[kind] || f[1] <= 0 {
+			t.Errorf("%s: %.1f statements, want at most %.0f", kind, f[1], most[kind])
 		}
 	})
 }

@@ -282,3 +282,15 @@ func TestNewPeriodBelow(t *testing.T) {
 	c.Advance(now, month, next, month)
 	expect(t, c, "0+10/10", "0+0/0", "0+0/0")
 }
+
+// TestHoldsEndIfTheClockGoesBack checks that an incomplete reservation does not last until the clock has caught up.
+func TestHoldsEndIfTheClockGoesBack(t *testing.T) {
+	for _, back := range []uint64{0, 1, 3600e3} {
+		c := granted([]string{"root"}, 100)
+		reserve(t, c, now, ordered("req_1", 10))
+		c.Advance(now-back, month, month)
+		if want := back == 0; (len(c.Holds) > 0) != want || (c.Levels[0].Slice.Reserved > 0) != want {
+			t.Errorf("%d ms back: %+v", back, c)
+		}
+	}
+}
