@@ -19,7 +19,7 @@ export async function build() {
     upstream: './bench/upstream',
     reverseproxy: './bench/reverseproxy',
     client: './bench/client',
-    postgres: './bench/postgres',
+    postgres: './test/pgserver',
   }
   for (const [name, folder] of Object.entries(programs)) await output('go', ['build', '-o', join(OUT, name), folder])
 }

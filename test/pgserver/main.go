@@ -1,4 +1,4 @@
-// Command postgres runs a PostgreSQL server for the benchmark of `postern serve`, with an empty database that waits for the
+// Command pgserver runs a PostgreSQL server for the benchmark of `postern serve`, with an empty database that waits for the
 // disk. It prints the database's URL, and removes the server when it gets a signal to end.
 package main
 
