@@ -301,7 +301,7 @@ func (c *call) recallLevel(f *Flush) FlushReply {
 		if l := &m.chain.Levels[at]; returned || usedUp(l) {
 			reply.Return = c.returned(l)
 		}
-	} else if l := m.chain.FormerNamed(f.Ledger); l != nil {
+	} else if l := m.chain.FormerNamed(f.Ledger); l != nil && (l.Unsent || l.Slice.Free() > 0 || l.Slice.Granted != f.HeldPico) {
 		reply.Return = c.returnedFormer(l)
 	}
 	if len(reply.Return) > 0 {
