@@ -21,6 +21,9 @@ var errAppeared = errors.New("the object was created at the same time")
 // errOvertaken means that the server responded to COMMIT with a rollback.
 var errOvertaken = errors.New("the server rolled the transaction back")
 
+// errPanic is the error of commands that shared a transaction with one that panicked.
+var errPanic error = uncommitted{errors.New("another command of the transaction panicked")}
+
 // uncommitted is the error of a transaction that has certainly not committed.
 type uncommitted struct{ error }
 

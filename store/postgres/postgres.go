@@ -24,8 +24,8 @@ type Config struct {
 	// MaxWaiting limits the calls that wait or run at the same time. The default is 2,000. Further calls fail with
 	// store.ErrOverloaded.
 	MaxWaiting int
-	// Timeout limits two times: first the time of a call until its commit, including waiting, and then the time of
-	// the commit. The default is 5 s.
+	// Timeout limits three times: the wait of a call for its transaction, the time of the transaction, which it may share
+	// with others, until its commit, and the time of the commit. The default is 5 s.
 	Timeout time.Duration
 	// CacheBytes limits the memory for rows of recently used objects. The default is 64 MiB.
 	CacheBytes int

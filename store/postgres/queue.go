@@ -163,9 +163,12 @@ func (q *queue) wait(ctx context.Context, o store.Object, w *waiter) (leads bool
 	if ctx.Err() == nil {
 		return true, nil
 	}
-	if q.withdraw(o, w) {
-		return false, fmt.Errorf("%w: the object is busy", store.ErrOverloaded)
+	for !q.withdraw(o, w) { // it is part of a transaction, which may put it back
+		select {
+		case <-w.leads:
+		case <-w.done:
+			return false, w.err
+		}
 	}
-	<-w.done
-	return false, w.err
+	return false, fmt.Errorf("%w: the object is busy", store.ErrOverloaded)
 }

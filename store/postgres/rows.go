@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -27,14 +28,11 @@ type rows struct {
 	bytes   int     // of all changes
 }
 
-// changes are rows to write. No key is in both lists.
+// changes are rows to write.
 type changes struct {
-	puts    []abi.Row
-	deletes []string
-	kv      []abi.Row
+	rows map[string][]byte // by key; nil: deleted
+	kv   []abi.Row
 }
-
-func (c *changes) any() bool { return len(c.puts) > 0 || len(c.deletes) > 0 }
 
 // begin prepares for a command.
 func (r *rows) begin(t *transaction) {
@@ -45,40 +43,22 @@ func (r *rows) begin(t *transaction) {
 // apply adds the changes of a command that has succeeded.
 func (r *rows) apply() {
 	r.setMs, r.alarmed = r.alarm(), true
-	first := !r.unsent.any()
+	if r.unsent.rows == nil {
+		r.unsent.rows = make(map[string][]byte, len(r.puts)+len(r.deletes))
+	}
 	for _, row := range r.puts {
 		r.bytes += len(row.Key) + len(row.Value)
 		r.facts.put(row)
-		r.unsent.put(row, first)
+		r.unsent.rows[row.Key] = notNull(row.Value)
 	}
 	for _, key := range r.deletes {
 		r.facts.delete(key)
-		r.unsent.delete(key, first)
+		r.unsent.rows[key] = nil
 	}
 	for _, row := range r.kv {
 		r.bytes += len(row.Key) + len(row.Value)
 	}
 	r.unsent.kv = append(r.unsent.kv, r.kv...)
-}
-
-// put adds a row. If it is not the first command's, it replaces what an earlier one did with the key.
-func (c *changes) put(row abi.Row, first bool) {
-	if !first {
-		c.forget(row.Key)
-	}
-	c.puts = append(c.puts, row)
-}
-
-func (c *changes) delete(key string, first bool) {
-	if !first {
-		c.forget(key)
-	}
-	c.deletes = append(c.deletes, key)
-}
-
-func (c *changes) forget(key string) {
-	c.puts = slices.DeleteFunc(c.puts, func(row abi.Row) bool { return row.Key == key })
-	c.deletes = slices.DeleteFunc(c.deletes, func(deleted string) bool { return deleted == key })
 }
 
 // Alarm implements store.Rows. A ringing alarm is no longer set.
@@ -141,14 +121,22 @@ func (r *rows) WriteKV(key string, value []byte) {
 	r.kv = append(r.kv, abi.Row{Key: key, Value: value})
 }
 
-// changed reports whether a command has changed a row.
+// changed reports whether a command has changed a row. An object that does not exist has no rows to delete.
 func (r *rows) changed() bool {
-	return r.sent || len(r.unsent.puts) > 0 || r.id != 0 && len(r.unsent.deletes) > 0
+	if r.sent || r.id != 0 && len(r.unsent.rows) > 0 {
+		return true
+	}
+	for _, value := range r.unsent.rows {
+		if value != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // sendChanges sends the changes of earlier commands, so that a read finds them.
 func (r *rows) sendChanges() error {
-	if !r.unsent.any() || r.id == 0 {
+	if len(r.unsent.rows) == 0 || r.id == 0 {
 		return nil
 	}
 	var batch pgx.Batch
@@ -167,15 +155,20 @@ func (r *rows) alarm() uint64 {
 
 // queue adds the statements that write the changes.
 func (r *rows) queue(batch *pgx.Batch, id int64) {
-	if list := r.unsent.puts; len(list) > 0 {
-		keys, values := make([]string, len(list)), make([][]byte, len(list))
-		for i, row := range list {
-			keys[i], values[i] = row.Key, notNull(row.Value)
+	var keys, deletes []string
+	var values [][]byte
+	for _, key := range slices.Sorted(maps.Keys(r.unsent.rows)) {
+		if value := r.unsent.rows[key]; value != nil {
+			keys, values = append(keys, key), append(values, value)
+		} else {
+			deletes = append(deletes, key)
 		}
+	}
+	if len(keys) > 0 {
 		batch.Queue(stPut, id, keys, values)
 	}
-	if id != 0 && len(r.unsent.deletes) > 0 {
-		batch.Queue(stDelete, id, r.unsent.deletes)
+	if id != 0 && len(deletes) > 0 {
+		batch.Queue(stDelete, id, deletes)
 	}
 	for _, row := range r.unsent.kv {
 		if len(row.Value) == 0 {

@@ -37,9 +37,18 @@ func (s *Store) lead(ctx context.Context, o store.Object) {
 	defer s.queue.pass(o)
 	ctx, leave := s.committing(ctx)
 	defer leave()
-	together := s.queue.take(o)
-	ran := 0
-	err := s.repeat(ctx, func() (err error) {
+	together, ran, err := s.queue.take(o), 0, errPanic
+	defer func() {
+		if err != nil {
+			finish(together, err)
+			return
+		}
+		s.queue.putBack(o, together[ran:])
+		for _, w := range together[:ran] {
+			close(w.done)
+		}
+	}()
+	err = s.repeat(ctx, func() (err error) {
 		ran, err = s.run(ctx, o, together)
 		if server := serverError(err); server != nil && server.Code == lockNotAvailable {
 			s.queue.giveUp(o)
@@ -47,14 +56,6 @@ func (s *Store) lead(ctx context.Context, o store.Object) {
 		}
 		return err
 	})
-	if err != nil {
-		finish(together, err)
-		return
-	}
-	s.queue.putBack(o, together[ran:])
-	for _, w := range together[:ran] {
-		close(w.done)
-	}
 }
 
 // command runs a command in the way that call runs f, and counts it.

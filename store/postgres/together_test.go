@@ -176,3 +176,45 @@ func TestAllFail(t *testing.T) {
 		t.Error("a failed command has changed a row")
 	}
 }
+
+// TestPanic: if a command panics, the others of its transaction fail, and the next one runs.
+func TestPanic(t *testing.T) {
+	s := open(t, postgres.Config{URL: database(t)})
+	inside, leave := make(chan bool), make(chan bool)
+	ended := make(chan any, 3)
+	run := func(waiting int, command store.Command) {
+		go func() {
+			defer func() {
+				if reason := recover(); reason != nil {
+					ended <- reason
+				}
+			}()
+			ended <- s.Run(t.Context(), object, command)
+		}()
+		until(t, func() bool { return s.Queued(object) == waiting })
+	}
+	run(0, func(store.Rows, uint64) error { close(inside); <-leave; return nil })
+	<-inside
+	run(1, func(store.Rows, uint64) error { panic("the command's") })
+	run(2, put("n", "1"))
+	close(leave)
+	counts := map[string]int{}
+	for range 3 {
+		result := <-ended
+		err, _ := result.(error)
+		switch {
+		case result == nil:
+			counts["done"]++
+		case result == "the command's":
+			counts["panicked"]++
+		case errors.Is(err, store.ErrUnavailable):
+			counts["failed"]++
+		}
+	}
+	if counts["done"] != 1 || counts["panicked"] != 1 || counts["failed"] != 1 {
+		t.Errorf("%v", counts)
+	}
+	if look(t, s, object, "n") != "" {
+		t.Error("the transaction that panicked has changed a row")
+	}
+}
