@@ -146,12 +146,12 @@ func (c *call) finishIdempotency(s *Settle) (scheduled bool) {
 	if !ok || !valid || i.requestID != s.RequestID || i.done {
 		return false
 	}
-	if len(s.Answer) == 0 && !s.Oversized && i.rerun {
-		i.unreserved = false
-		c.put(key, abi.EncodeFields(0, 128, i.fields))
-		return false
-	}
 	if len(s.Answer) == 0 && !s.Oversized {
+		if i.rerun {
+			i.unreserved = false
+			c.put(key, abi.EncodeFields(0, 128, i.fields))
+			return false
+		}
 		c.out.Deletes = append(c.out.Deletes, key)
 		c.cancelForget(key, row)
 		return false

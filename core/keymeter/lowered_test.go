@@ -80,34 +80,26 @@ func TestLowerEndsIncompleteReservations(t *testing.T) {
 	}
 }
 
-// TestLevelThatComesBack checks that a request in progress returns what it does not need of a level that has left the path
-// and come back. Otherwise, other requests could spend it, however low the budget is by then.
+// TestLevelThatComesBack checks that what a request does not need of a level that has left the path and come back is not
+// spendable, however low the budget is by then, whether the request ends in between or later.
 func TestLevelThatComesBack(t *testing.T) {
-	w, k, _ := company(t)
-	w.expectAdmit(k, "req_1", 40, 40, "")
-	w.place("key_1", "wide", "root", "proj_1")
-	w.give("grp_1", calendar.Weekly, 10)
-	w.place("key_1", "wide", "root", "grp_1", "proj_1")
-	k.settle("req_1", 2, 5)
-	asks(t, k, "req_2", "grp_1")
-	w.pass(1000)
-	w.expectAdmit(k, "req_3", 6, 0, "grp_1")
-	w.expectAdmit(k, "req_4", 5, 5, "")
-}
-
-// TestLevelComesBackAfterASettlement checks that what a settlement has freed at a level of a former path is not spendable
-// when the level comes back.
-func TestLevelComesBackAfterASettlement(t *testing.T) {
-	w, k, _ := company(t)
-	w.expectAdmit(k, "req_1", 40, 40, "")
-	w.place("key_1", "wide", "root", "proj_1")
-	k.settle("req_1", 2, 5)
-	w.give("grp_1", calendar.Weekly, 10)
-	w.place("key_1", "wide", "root", "grp_1", "proj_1")
-	asks(t, k, "req_2", "grp_1")
-	w.pass(1000)
-	w.expectAdmit(k, "req_3", 6, 0, "grp_1")
-	w.expectAdmit(k, "req_4", 5, 5, "")
+	for _, ended := range []bool{false, true} {
+		w, k, _ := company(t)
+		w.expectAdmit(k, "req_1", 40, 40, "")
+		w.place("key_1", "wide", "root", "proj_1")
+		if ended {
+			k.settle("req_1", 2, 5)
+		}
+		w.give("grp_1", calendar.Weekly, 10)
+		w.place("key_1", "wide", "root", "grp_1", "proj_1")
+		if !ended {
+			k.settle("req_1", 2, 5)
+		}
+		asks(t, k, "req_2", "grp_1")
+		w.pass(1000)
+		w.expectAdmit(k, "req_3", 6, 0, "grp_1")
+		w.expectAdmit(k, "req_4", 5, 5, "")
+	}
 }
 
 // TestRemovedKeyReturnsItsSlices checks that the meter of a removed key keeps only what its requests in progress have

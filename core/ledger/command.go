@@ -111,11 +111,10 @@ func (c *Grant) Fields(f *abi.Fields) {
 	f.String(&c.After)
 	if f.Reading() && f.More() || c.WantPico != 0 || c.SpentPico != 0 { // written only if needed, because older objects do not know it
 		f.Int(&c.WantPico)
-		spent := f.Reading() && f.More() || c.SpentPico != 0
-		if spent {
+		if f.Reading() && f.More() || c.SpentPico != 0 {
 			f.Int(&c.SpentPico)
 		}
-		if c.WantPico < 0 || spent == (c.SpentPico <= 0) || c.WantPico == 0 && !spent {
+		if c.WantPico < 0 || c.SpentPico < 0 || c.WantPico == 0 && c.SpentPico == 0 {
 			f.Fail()
 		}
 	}
