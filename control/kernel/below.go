@@ -50,8 +50,8 @@ func (s Store) ProjectsBelow(ctx context.Context, id string) (ids []string, err 
 	return ids, err
 }
 
-// ReportersBelow returns the projects whose usage may still arrive at a node: the projects below it, and then projects that have
-// left it.
+// ReportersBelow returns the projects whose usage may still arrive at a node: the projects below it, and then those of the
+// last moves that have left it.
 func (s Store) ReportersBelow(ctx context.Context, id string) ([]string, error) {
 	ids, left, err := s.below(ctx, id)
 	return append(ids, left...), err
