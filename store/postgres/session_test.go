@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -149,9 +150,10 @@ func TestLostReplicaFreesObject(t *testing.T) {
 func TestOverload(t *testing.T) {
 	s := open(t, postgres.Config{URL: database(t), MaxConns: 2, MaxWaiting: 10})
 	inside, leave := make(chan bool), make(chan bool)
+	entered := sync.OnceFunc(func() { close(inside) }) // the server ends a transaction that waits for long, and it is repeated
 	ended := make(chan error, 20)
 	go func() {
-		ended <- s.Run(t.Context(), object, func(store.Rows, uint64) error { close(inside); <-leave; return nil })
+		ended <- s.Run(t.Context(), object, func(store.Rows, uint64) error { entered(); <-leave; return nil })
 	}()
 	<-inside
 	for range 8 {

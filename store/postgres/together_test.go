@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"sync"
 	"testing"
 
 	"github.com/postern-ai/postern/core/abi"
@@ -16,9 +17,10 @@ import (
 func together(t *testing.T, s *postgres.Store, o store.Object, contexts []context.Context, commands ...store.Command) (errs []error, commits uint64) {
 	t.Helper()
 	inside, leave := make(chan bool), make(chan bool)
+	entered := sync.OnceFunc(func() { close(inside) }) // the server ends a transaction that waits for long, and it is repeated
 	first := make(chan error, 1)
 	go func() {
-		first <- s.Run(t.Context(), o, func(store.Rows, uint64) error { close(inside); <-leave; return nil })
+		first <- s.Run(t.Context(), o, func(store.Rows, uint64) error { entered(); <-leave; return nil })
 	}()
 	<-inside
 	ended := make([]chan error, len(commands))
@@ -181,6 +183,7 @@ func TestAllFail(t *testing.T) {
 func TestPanic(t *testing.T) {
 	s := open(t, postgres.Config{URL: database(t)})
 	inside, leave := make(chan bool), make(chan bool)
+	entered := sync.OnceFunc(func() { close(inside) })
 	ended := make(chan any, 3)
 	run := func(waiting int, command store.Command) {
 		go func() {
@@ -193,7 +196,7 @@ func TestPanic(t *testing.T) {
 		}()
 		until(t, func() bool { return s.Queued(object) == waiting })
 	}
-	run(0, func(store.Rows, uint64) error { close(inside); <-leave; return nil })
+	run(0, func(store.Rows, uint64) error { entered(); <-leave; return nil })
 	<-inside
 	run(1, func(store.Rows, uint64) error { panic("the command's") })
 	run(2, put("n", "1"))

@@ -3,7 +3,6 @@ package crash
 import (
 	"bytes"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/postern-ai/postern/test/fakeprovider"
+	"github.com/postern-ai/postern/test/freeport"
 	"github.com/postern-ai/postern/test/pgtest"
 )
 
@@ -111,12 +111,11 @@ func deployOn(t *testing.T, postgres *pgtest.Server) *deployment {
 }
 
 func freeAddress(t *testing.T) string {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := freeport.Address()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
-	return listener.Addr().String()
+	return address
 }
 
 func (d *deployment) url(path string) string { return "http://" + d.address + path }

@@ -5,7 +5,6 @@ package pgtest
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -16,6 +15,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/postern-ai/postern/test/freeport"
 )
 
 // User and Password are the superuser's credentials on every server.
@@ -112,21 +113,11 @@ func newServer(settings []string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	port, err := freePort()
+	port, err := freeport.Port()
 	if err == nil {
 		err = giveToUser(dir)
 	}
 	return &Server{Port: port, dir: dir, settings: settings}, err
-}
-
-// freePort returns a port that was free a moment ago.
-func freePort() (int, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer listener.Close()
-	return listener.Addr().(*net.TCPAddr).Port, nil
 }
 
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }

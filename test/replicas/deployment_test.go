@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"github.com/postern-ai/postern/server"
 	"github.com/postern-ai/postern/store/postgres"
 	"github.com/postern-ai/postern/test/fakeprovider"
+	"github.com/postern-ai/postern/test/freeport"
 	"github.com/postern-ai/postern/test/pgtest"
 )
 
@@ -128,12 +128,11 @@ func (d *deployment) serve(url string, by, timeout time.Duration) {
 
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := freeport.Address()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
-	return listener.Addr().String()
+	return address
 }
 
 func (d *deployment) eventually(what string, f func() error) {
