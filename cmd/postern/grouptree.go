@@ -20,7 +20,7 @@ func (f groupCommands) list() *cobra.Command {
 		Use: "list", Short: "List the groups as a tree, with budgets, limits and spend", Args: exactly(0, ""),
 		Long: "Lists the groups as a tree, with their budgets, their limits of requests and tokens, and the budget period. A group with a budget shows its spend in the " +
 			"present period and when the period ends. A group whose limits stop requests shows what they have counted. " +
-			"Keys report their spend about ten seconds after a request.",
+			"Busy keys report their spend ten seconds after a request, others within four minutes.",
 		Example: "  postern groups list\n  postern groups list --json",
 		RunE: func(c *cobra.Command, _ []string) error {
 			client, err := f.client(f.connection)

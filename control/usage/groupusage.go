@@ -42,9 +42,9 @@ type groupQuery struct {
 	fresh      bool
 }
 
-// reportAgeMs is the age of requests that a group's Ledger has without a flush: a key reports ten seconds after a request,
-// and its project a minute later.
-const reportAgeMs = 70_000
+// reportAgeMs is the age of requests that a group's Ledger has without a flush: a key with few requests reports within
+// four minutes, and its project a minute later.
+const reportAgeMs = 310_000
 
 // getGroupUsage serves GET /api/admin/groups/{group}/usage?from=&to=&by=&format=&fresh=&limit=&after=.
 func (h *handler) getGroupUsage(c *kernel.Call) (kernel.Answer, error) {

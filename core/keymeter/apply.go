@@ -224,25 +224,38 @@ func (m *meter) contradictedMs(now uint64) (ms uint64) {
 	return ms
 }
 
-// alarm deletes old rows, expires reservations and reports usage.
+// alarm does the work that is due. Often nothing is, because the request whose reservation would have expired has settled.
+// The alarm then writes no row.
 func (c *call) alarm() {
 	if c.m == nil {
 		return
 	}
-	c.m.advance(c.in.NowMs, c.limits())
+	if c.work() {
+		c.store()
+	}
+	c.out.AlarmMs, c.out.Deliver = c.m.alarmMs(), true
+}
+
+// work deletes old rows, expires reservations and reports usage. It returns false if nothing was due.
+func (c *call) work() bool {
+	m := c.m
+	jumped, forgetMs, open := m.advance(c.in.NowMs, c.limits()), m.nextForgetMs, len(m.reservations)+len(m.leases)
 	// forget runs first, because it recomputes nextForgetMs from the stored rows, and expire adds new ones.
 	c.forget()
 	c.expire(c.in.NowMs)
 	c.bookLeases()
-	reports := c.m.flushMs != 0 && c.m.flushMs <= c.in.NowMs
-	if c.m.returnsDue(reports) {
-		c.returnAll(reports && !c.m.dollarsUsedUp())
+	reports := m.flushMs != 0 && m.flushMs <= c.in.NowMs
+	if reports {
+		m.returnWithBatch()
+	}
+	returns := m.returnsDue(reports)
+	if returns {
+		c.returnAll(reports && !m.dollarsUsedUp())
 	}
 	if reports {
-		c.report(c.m.nextBatch(c.in.Name, false))
+		c.report(m.nextBatch(c.in.Name, false))
 	}
-	c.store()
-	c.out.Deliver = true
+	return jumped || reports || returns || m.nextForgetMs != forgetMs || len(m.reservations)+len(m.leases) != open
 }
 
 // report adds a batch to the outbox.

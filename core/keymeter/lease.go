@@ -342,6 +342,7 @@ func (c *call) book(b *bookedLease, sign int64) {
 	u.Requests += uint64(sign) * b.requests
 	u.Expired += uint64(sign) * b.requests
 	u.CostPico += sign * b.amountPico
+	c.m.reportWithin(usageDelayMs)
 	c.m.book(&b.placement, budget.Amounts{}, budget.Amounts{Pico: sign * b.amountPico})
 }
 

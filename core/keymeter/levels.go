@@ -226,13 +226,20 @@ func (m *meter) unsent() bool {
 // returnSpent schedules a report of the spending, if there is any to report. A Ledger that does not know of a lower cost
 // refuses requests, so that is reported as early as to the project.
 func (m *meter) returnSpent(lower bool) {
-	next := m.returns.lastMs + returnEveryMs
-	switch {
+	switch next := m.returns.lastMs + returnEveryMs; {
 	case !m.unsent():
 	case lower:
 		m.returnDirectly(usageDelayMs)
 	default:
-		m.returnWithin(max(usageDelayMs, next-min(next, m.lastMs)))
+		m.returnWithin(max(m.usageWithin(), next-min(next, m.lastMs)))
+	}
+}
+
+// returnWithBatch schedules the report to the Ledgers above the project that accompanies a batch. The batch may have become
+// due, because it is full, after the report was scheduled.
+func (m *meter) returnWithBatch() {
+	if next := m.returns.lastMs + returnEveryMs; m.returns.dueMs != 0 {
+		m.returnWithin(next - min(next, m.lastMs))
 	}
 }
 

@@ -29,13 +29,8 @@ const attemptsFormat = 8
 // treeFormat is the version of a row with levels above the project.
 const treeFormat = 9
 
-// usageDelayMs is the delay before unreported usage is added to the outbox. A report costs about eleven rows, so a
-// batch should cover several requests. Readers of usage flush the meters first, so they do not wait for the delay.
-// Violations are reported earlier.
-const (
-	usageDelayMs     = 10_000
-	violationDelayMs = 5_000
-)
+// reportedFormat is the version of a row with the time of the last report.
+const reportedFormat = 10
 
 // meter is row "h". Every admission and every settlement reads and writes it.
 type meter struct {
@@ -56,6 +51,7 @@ type meter struct {
 	leases         []lease
 	restUntilMs    uint64            // the meter does not lend before this time; 0: it may lend
 	flushMs        uint64            // when usage, recent and violations are to be reported; 0: nothing to report
+	reportedMs     uint64            // when the last batch was made, if its time still matters
 	outSeq         uint64            // number of the last batch
 	returns        returns           // to the Ledgers above the project
 	travelling     []ledger.Returned // those in the next batch; not stored
@@ -94,7 +90,7 @@ func decodeMeter(data []byte) (*meter, error) {
 
 func (m *meter) fields(f *abi.Fields) {
 	version := m.format()
-	if f.Uint(&version); version == 0 || version > treeFormat {
+	if f.Uint(&version); version == 0 || version > reportedFormat {
 		f.Fail()
 	}
 	abi.Enum(f, &m.status)
@@ -138,6 +134,9 @@ func (m *meter) laterFields(f *abi.Fields, version uint64) {
 	if version >= treeFormat {
 		m.treeFields(f)
 	}
+	if version >= reportedFormat {
+		f.Uint(&m.reportedMs)
+	}
 	if version >= promptCacheFormat {
 		ledger.Extras(f, len(m.usage), func(i int) *ledger.Usage { return &m.usage[i] })
 	}
@@ -146,6 +145,9 @@ func (m *meter) laterFields(f *abi.Fields, version uint64) {
 // format returns the oldest format that has all fields in use. Rows of older objects keep their format until they
 // need a newer one.
 func (m *meter) format() uint64 {
+	if m.reportedMs != 0 {
+		return reportedFormat
+	}
 	if m.chain.Slots > 0 || m.record.Path > 0 {
 		return treeFormat
 	}
@@ -195,6 +197,9 @@ func (m *meter) advance(now uint64, limits config.Limits) (jumped bool) {
 		m.restampTokens(now)
 	}
 	m.lastMs, m.level().RecalledMs = now, min(m.level().RecalledMs, now)
+	if m.reportedMs > now || m.reportedMs+sparseMs <= now {
+		m.reportedMs = 0
+	}
 	m.endLeases(jumped, config.MaxLeaseMs)
 	for len(m.ticks) > 0 && m.ticks[0].ms+calendar.SecondMs <= now {
 		m.ticks = m.ticks[1:]
@@ -340,14 +345,14 @@ func hashID(requestID string) uint64 {
 const maxRecent = 32
 
 func (m *meter) addRecent(q ledger.Request) {
-	m.reportWithin(usageDelayMs)
 	m.recent.Append(maxRecent, &q, ledger.RequestFields, (*ledger.Request).TakePlace)
+	m.reportWithin(m.usageWithin())
 }
 
 // usageFor returns the unreported usage of a model and a path in the hour that contains ms.
 func (m *meter) usageFor(ms uint64, model string, path ledger.Path) *ledger.Usage {
 	day, hour := calendar.Day(ms), calendar.Hour(ms)
-	m.reportWithin(usageDelayMs)
+	m.reportWithin(m.usageWithin())
 	for i := range m.usage {
 		if u := &m.usage[i]; u.Day == day && u.Hour == hour && u.Model == model && u.Path == path {
 			return &m.usage[i]
@@ -356,14 +361,6 @@ func (m *meter) usageFor(ms uint64, model string, path ledger.Path) *ledger.Usag
 	m.usage = append(m.usage, ledger.Usage{Day: day, Hour: hour, Model: model, Path: path})
 	return &m.usage[len(m.usage)-1]
 }
-
-// hasReport reports whether there is anything to report to the project's Ledger.
-func (m *meter) hasReport() bool {
-	return len(m.usage)+m.recent.Len()+len(m.violations.pending)+len(m.crossed.pending) > 0
-}
-
-// reportWithin schedules a report, unless an earlier one is scheduled.
-func (m *meter) reportWithin(ms uint64) { m.flushMs = minNonZero(m.flushMs, m.lastMs+ms) }
 
 // alarmMs returns the time of the next scheduled work: a report, an expiry or a deletion. It returns 0 if there is
 // none.
@@ -384,18 +381,4 @@ func minNonZero(a, b uint64) uint64 {
 		return max(a, b)
 	}
 	return min(a, b)
-}
-
-// nextBatch encodes the unreported usage and violations as the next numbered batch and clears them.
-func (m *meter) nextBatch(key string, closed bool) []byte {
-	m.cross(m.lastMs)
-	m.outSeq++
-	batch := ledger.Absorb{
-		Key: key, KeyID: m.record.KeyID, Seq: m.outSeq, Period: m.slice().Period, Epoch: m.level().Epoch, HeldPico: m.slice().Granted, Closed: closed,
-		LastUsedMs: m.lastUsedMs, Usage: m.usage, Recent: m.recent.Decode(ledger.RequestFields), Violations: m.violations.pending,
-		Crossings: m.crossed.pending, Returned: m.travelling,
-	}
-	m.usage, m.recent, m.violations.pending, m.crossed.pending, m.flushMs = nil, recentRequests{}, nil, nil, 0
-	m.travelling = nil
-	return batch.Encode()
 }

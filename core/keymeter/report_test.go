@@ -64,7 +64,8 @@ func (k *key) expectOutbox(ms uint64, want int) {
 	}
 }
 
-// TestReportsByAlarm checks that usage is reported once, ten seconds after its first request.
+// TestReportsByAlarm checks that usage is reported once, ten seconds after its first request. So is a charge for an
+// expired reservation, together with the usage that would have waited.
 func TestReportsByAlarm(t *testing.T) {
 	k := newKey(t, record("wide"))
 	k.serve(2)
@@ -72,17 +73,55 @@ func TestReportsByAlarm(t *testing.T) {
 	k.serve(2)
 	k.expectOutbox(start+9999, 0)
 	k.expectOutbox(start+10_000, 1)
-	k.mustAdmit("req_dead", 5) // its expiry at 65 s must not report early
+	k.mustAdmit("req_dead", 5)
 	k.now += 58_000
 	k.serve(2)
-	k.expectOutbox(start+70_000, 1)
-	k.expectOutbox(start+77_999, 1)
-	k.expectOutbox(start+78_000, 2)
+	k.expectOutbox(start+70_000, 1) // req_dead has expired
+	k.expectOutbox(start+79_999, 1)
+	k.expectOutbox(start+80_000, 2)
 	k.expectOutbox(start+3*calendar.DayMs, 2) // rows are deleted in between, which must not cause an empty report
 	k.expectRows("h", "o/")
 	if u := k.reportedUsage(); u.Requests != 4 || u.Expired != 1 || u.CostPico != 5 {
 		t.Errorf("%+v", u)
 	}
+}
+
+// TestReportsOfAQuietKey checks that a key with few requests reports them within four minutes of its last report, and that
+// sixteen requests are reported ten seconds after the last of them.
+func TestReportsOfAQuietKey(t *testing.T) {
+	k := newKey(t, record("wide"))
+	serve := func(n int, everyMs uint64) {
+		for range n {
+			k.serve(2)
+			k.ringUntil(k.now + everyMs)
+		}
+	}
+	serve(1, 0)
+	k.expectOutbox(start+10_000, 1)
+	serve(15, 0)
+	k.expectOutbox(start+20_000, 1)
+	serve(1, 0)
+	k.expectOutbox(start+29_999, 1)
+	k.expectOutbox(start+30_000, 2)
+	serve(12, 19_999)
+	k.expectOutbox(start+269_999, 2)
+	k.expectOutbox(start+270_000, 3)
+	k.ringUntil(start + 600_000)
+	serve(1, 0)
+	k.expectOutbox(start+610_000, 4)
+	if u := k.reportedUsage(); u.Requests != 30 {
+		t.Errorf("%+v", u)
+	}
+}
+
+// TestReportsAfterTheClockWentBack checks that a report in the future delays no other one.
+func TestReportsAfterTheClockWentBack(t *testing.T) {
+	k := newKey(t, record("wide"))
+	k.serve(1)
+	k.expectOutbox(start+10_000, 1)
+	k.now = start - 3_600_000
+	k.serve(1)
+	k.expectOutbox(start-3_590_000, 2)
 }
 
 // TestReportsWithoutCost checks requests that appear only in the list of recent requests. They also schedule a

@@ -153,6 +153,7 @@ func (c *call) settleLate(s *Settle, row []byte) bool {
 	u.Expired--
 	u.Requests--
 	u.CostPico -= e.amountPico
+	c.m.reportWithin(usageDelayMs)
 	c.m.book(&e.placement, budget.Amounts{}, budget.Amounts{Pico: -e.amountPico})
 	c.m.rememberAdmission(s.RequestID)
 	c.charge(s, e.admittedMs, &e.placement)
@@ -190,6 +191,7 @@ func (c *call) expire(byMs uint64) {
 		u.Requests++
 		u.Expired++
 		u.CostPico += r.amountPico
+		m.reportWithin(usageDelayMs)
 		m.book(&r.placement, released(r.amountPico), budget.Amounts{Pico: r.amountPico})
 		e := expiredReservation{r.admittedMs, r.placement, r.amountPico, model}
 		c.put(rowExpired+id, abi.EncodeFields(0, 64, e.fields))

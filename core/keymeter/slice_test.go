@@ -168,7 +168,7 @@ func TestRecallWithAFullOutbox(t *testing.T) {
 	k.settle("req_x", 2, 1)
 	for range 33 {
 		k.serve(2)
-		k.ringUntil(k.now + 11_000)
+		k.ringUntil(k.now + 251_000)
 	}
 	recall := func() keymeter.FlushReply {
 		command := keymeter.Flush{Recall: true}

@@ -60,7 +60,7 @@ func TestSoftProjectStopsNothing(t *testing.T) {
 		first.settle("req_9", 2, 50)
 		w.expectAdmit(second, "req_10", 1, 1, "")
 		w.pass(60_000)
-		w.pass(60_000)
+		w.pass(240_000)
 		w.expectSpent(map[string]money.Pico{"proj_1": 61}) // with two expired reservations
 		w.enforce(false, "proj_1", first, second)
 		w.expectAdmit(second, "req_11", 1, 0, "proj_1")

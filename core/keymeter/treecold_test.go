@@ -46,7 +46,7 @@ func coldCost(t *testing.T, path ...string) (c cost) {
 	}
 	w.expectAdmit(k, "req_1", cent, cent, "")
 	k.settle("req_1", 2, cent/2)
-	for range 15 {
+	for range 30 {
 		w.pass(10_000)
 	}
 	total := c
@@ -101,7 +101,7 @@ func TestRecallOvertakesATravellingSlice(t *testing.T) {
 	second.settle("req_2", 2, 70)
 	w.expectAdmit(second, "req_5", 5, 5, "")
 	second.settle("req_5", 2, 5)
-	for range 15 {
+	for range 30 {
 		w.pass(10_000)
 	}
 	w.expectSpent(map[string]money.Pico{"root": 100, "grp_1": 100, "proj_1": 25, "proj_2": 75})

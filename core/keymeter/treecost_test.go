@@ -118,8 +118,9 @@ func TestEndOfABudgetRarelyCallsTheRoot(t *testing.T) {
 	}
 }
 
-// TestSpendingIsReportedAbove checks when the Ledgers above the project learn the spending of a busy key: with its first
-// usage, and then twice a minute. The usage of a flush has the spending, too.
+// TestSpendingIsReportedAbove checks when the Ledgers above the project learn the spending of a key: with its first
+// usage, then twice a minute if the key is busy, and otherwise with its other usage. The usage of a flush has the
+// spending, too.
 func TestSpendingIsReportedAbove(t *testing.T) {
 	w, first, _ := company(t)
 	serve := func(cost money.Pico) {
@@ -135,11 +136,18 @@ func TestSpendingIsReportedAbove(t *testing.T) {
 	serve(1)
 	w.pass(10_000)
 	w.expectSpent(map[string]money.Pico{"root": 1, "grp_1": 1, "proj_1": 1})
-	serve(2)
+	for range 16 {
+		serve(1)
+	}
 	w.pass(10_000)
-	w.expectSpent(map[string]money.Pico{"root": 1, "grp_1": 1, "proj_1": 3})
+	w.expectSpent(map[string]money.Pico{"root": 1, "grp_1": 1, "proj_1": 17})
 	w.pass(20_000)
-	w.expectSpent(map[string]money.Pico{"root": 3, "grp_1": 3, "proj_1": 3})
+	w.expectSpent(map[string]money.Pico{"root": 17, "grp_1": 17, "proj_1": 17})
+	serve(2)
+	w.pass(219_000)
+	w.expectSpent(map[string]money.Pico{"root": 17, "grp_1": 17, "proj_1": 17})
+	w.pass(1_000)
+	w.expectSpent(map[string]money.Pico{"root": 19, "grp_1": 19, "proj_1": 19})
 	if first.AlarmMs != 0 {
 		t.Errorf("an idle key has an alarm in %d ms", first.AlarmMs-w.now)
 	}
@@ -148,5 +156,7 @@ func TestSpendingIsReportedAbove(t *testing.T) {
 	flush := keymeter.Flush{}
 	first.call(flush.Encode())
 	w.deliver()
-	w.expectSpent(map[string]money.Pico{"root": 7, "grp_1": 7, "proj_1": 7})
+	w.expectSpent(map[string]money.Pico{"root": 19, "grp_1": 19, "proj_1": 23})
+	w.pass(60_000)
+	w.expectSpent(map[string]money.Pico{"root": 23, "grp_1": 23, "proj_1": 23})
 }

@@ -114,7 +114,7 @@ journey('each level shows its spend, the used share, the reset and the age', { a
   await row(page, 'Busy, team').getByRole('link').click()
   await page.getByText(`3.8% used. Resets on ${tomorrow} (UTC).`).waitFor()
   await page.getByText('$3.85 remaining').waitFor()
-  await page.getByText(/Figures \d+ s ago, at most a minute and a half behind the requests/).waitFor()
+  await page.getByText(/Figures \d+ s ago, at most five minutes behind the requests/).waitFor()
   await page.getByRole('region', { name: 'Contents' }).getByRole('link', { name: 'Busy, project' }).click()
   await page.getByRole('link', { name: 'View its group' }).click()
   await page.waitForURL(`**${pathOf(team)}`)

@@ -18,7 +18,7 @@ export function Spend({ of: group, at }) {
   const limited = Object.values(limits).some((limit) => limit !== null)
   const age =
     group.spent &&
-    html`Figures <${Age} at=${new Date(at).toISOString()} />, at most a minute and a half behind the requests.`
+    html`Figures <${Age} at=${new Date(at).toISOString()} />, at most five minutes behind the requests.`
   return html`<${Budget} of=${group} age=${age} />${limited && html`<${Limits} of=${group} age=${age} />`}`
 }
 
