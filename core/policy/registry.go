@@ -103,10 +103,8 @@ func registrationFields(f *abi.Fields, r *Registration, models []config.Model) {
 	f.Uint(&r.DeprecatedMs)
 	f.Uint(&r.SunsetMs)
 	place := uint64(0)
-	for i := range models {
-		if &models[i] == r.Successor {
-			place = uint64(i) + 1
-		}
+	if r.Successor != nil {
+		place = placeOf(f, r.Successor, models) + 1
 	}
 	if f.Uint(&place); place > uint64(len(models)) {
 		f.Fail()

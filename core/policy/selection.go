@@ -134,13 +134,21 @@ func (s *Selection) Fields(f *abi.Fields, models []config.Model) {
 	abi.List(f, &s.Registry, func(f *abi.Fields, r *Registration) { registrationFields(f, r, models) })
 }
 
-func targetFields(f *abi.Fields, t *config.Target, models []config.Model) {
-	place := uint64(len(models))
-	for i := range models {
-		if &models[i] == t.Model {
-			place = uint64(i)
+// placeOf returns a model's index in the catalog. If the model is not in it, or f reads, the result is the number of
+// models.
+func placeOf(f *abi.Fields, m *config.Model, models []config.Model) uint64 {
+	if !f.Reading() {
+		for i := range models {
+			if &models[i] == m {
+				return uint64(i)
+			}
 		}
 	}
+	return uint64(len(models))
+}
+
+func targetFields(f *abi.Fields, t *config.Target, models []config.Model) {
+	place := placeOf(f, t.Model, models)
 	f.Uint(&place)
 	f.Uint(&t.Weight)
 	if place >= uint64(len(models)) {
