@@ -167,13 +167,20 @@ function ascii(bytes: Uint8Array, start: number, end: number): string | undefine
   return text
 }
 
-/** Encodes values into its own buffer, which grows and is reused for the next message. */
+/** Encodes values into its own buffer, which grows and is reused for the next message, or into given bytes. */
 export class Writer {
   bytes: Bytes = new Uint8Array(4096)
   length = 0
 
   clear(): this {
     this.length = 0
+    return this
+  }
+
+  /** Starts to write at an index of bytes. Without room for the message, the writer continues in its own buffer. */
+  into(bytes: Bytes, start: number): this {
+    this.bytes = bytes
+    this.length = start
     return this
   }
 

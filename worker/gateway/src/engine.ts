@@ -14,6 +14,7 @@ import {
   readConfigured,
   readObjectOutput,
   readStepOutput,
+  type StepInput,
   type StepOutput,
   Writer,
   writeConfig,
@@ -43,6 +44,7 @@ export class Engine {
   private readonly catalog: Bytes
   private readonly reader = new Reader()
   private readonly writer = new Writer()
+  private readonly direct = new Writer() // writes into the instance's memory
 
   /** catalog is the content of core/catalog/catalog.bin. */
   constructor(module: WebAssembly.Module, catalog: Bytes) {
@@ -67,8 +69,8 @@ export class Engine {
     waiting = 0,
   ): StepOutput {
     this.ready()
-    writeStepInput(this.writer.clear(), { nowMs, shared, state, attached, pinned, waiting, event })
-    return this.guarded('step', event.data, readStepOutput)
+    const input = { nowMs, shared, state, attached, pinned, waiting, event }
+    return this.guarded(() => readStepOutput(this.runStep(input)))
   }
 
   reads(input: ObjectInput): ObjectOutput {
@@ -83,7 +85,7 @@ export class Engine {
     const { error } = this.ready()
     if (error !== '') throw new Error(error)
     writeObjectInput(this.writer.clear(), input)
-    return this.guarded(call, NO_BYTES, readObjectOutput)
+    return this.guarded(() => readObjectOutput(this.run(call)))
   }
 
   // Returns the configuration. If the instance must be replaced, that is done first.
@@ -93,13 +95,13 @@ export class Engine {
     if (this.settings === undefined) throw new Error('core: used before start')
     this.exports ??= instantiate(this.module)
     writeConfig(this.writer.clear(), { catalog: this.catalog, env: this.settings })
-    this.configured = this.guarded('configure', NO_BYTES, readConfigured)
+    this.configured = this.guarded(() => readConfigured(this.run('configure')))
     return this.configured
   }
 
-  private guarded<T>(call: Call, tail: Bytes, read: (r: Reader) => T): T {
+  private guarded<T>(run: () => T): T {
     try {
-      return read(this.run(call, tail))
+      return run()
     } catch (error) {
       this.exports = undefined
       this.view = NO_BYTES
@@ -107,18 +109,31 @@ export class Engine {
     }
   }
 
-  // Passes the writer's bytes and then tail, and opens the reader on the result.
-  private run(call: Call, tail: Bytes): Reader {
+  // Passes the writer's bytes, and opens the reader on the result.
+  private run(call: Call): Reader {
     const exports = this.exports as CoreExports
-    const head = this.writer.written()
-    const size = head.length + tail.length
-    const input = exports.reserve(size)
+    const message = this.writer.written()
+    const input = exports.reserve(message.length)
+    this.memory(exports).set(message, input)
+    return this.result(exports, exports[call](message.length))
+  }
+
+  // Writes the input of a step into the instance's memory, which saves a copy of it.
+  private runStep(input: StepInput): Reader {
+    const exports = this.exports as CoreExports
+    const start = exports.reserve(mostBytes(input))
     const memory = this.memory(exports)
-    memory.set(head, input)
-    if (tail.length > 0) memory.set(tail, input + head.length)
-    const output = exports[call](size)
-    const result = this.memory(exports)
-    return this.reader.open(result, output + LENGTH_BYTES, length32(result, output))
+    const writer = this.direct.into(memory, start)
+    writeStepInput(writer, input)
+    if (writer.bytes !== memory) throw new Error('core: the input does not fit')
+    const { data } = input.event
+    if (data.length > 0) memory.set(data, writer.length)
+    return this.result(exports, exports.step(writer.length + data.length - start))
+  }
+
+  private result(exports: CoreExports, output: number): Reader {
+    const memory = this.memory(exports)
+    return this.reader.open(memory, output + LENGTH_BYTES, length32(memory, output))
   }
 
   // When memory grows, the old buffer is detached. If that might have happened, the view is created again.
@@ -127,6 +142,16 @@ export class Engine {
     if (this.view.buffer !== buffer) this.view = new Uint8Array(buffer)
     return this.view
   }
+}
+
+// The most bytes that the numbers in a step's input take.
+const NUMBERS_BYTES = 128
+
+// The most bytes that a step's input takes. Each header has a length, and a UTF-16 unit takes at most three bytes.
+function mostBytes({ shared, state, attached, pinned, event }: StepInput): number {
+  let most = NUMBERS_BYTES + shared.length + state.length + attached.length + pinned.length + event.data.length
+  for (const text of event.headers) most += text.length * 3 + 8
+  return most
 }
 
 function instantiate(module: WebAssembly.Module): CoreExports {
