@@ -109,6 +109,8 @@ func (x *exchange) join(a *abi.Action) {
 	event.Data, x.seat = x.host.isolate.flights.join(x.host.isolate.memory, a.Key, a.Name)
 	switch {
 	case x.seat == nil:
+	case x.seat.leads && a.Where&abi.WhereKV == 0:
+		event.Code = abi.OutcomeUnsupported
 	case x.seat.leads:
 		event.Code = abi.OutcomeAbsent
 	default:

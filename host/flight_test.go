@@ -90,6 +90,27 @@ func TestFlightJoin(t *testing.T) {
 	}
 }
 
+// TestLeaderWithoutSharedStores: an exchange that takes the lead learns if the host has none of the stores in which it
+// would look next.
+func TestLeaderWithoutSharedStores(t *testing.T) {
+	for where, want := range map[uint64]uint64{
+		0: abi.OutcomeUnsupported, abi.WhereColo: abi.OutcomeUnsupported, abi.WhereKV: abi.OutcomeAbsent, abi.WhereColo | abi.WhereKV: abi.OutcomeAbsent,
+	} {
+		h := newStubHost(t, &stub{step: func(in *abi.StepInput) abi.StepOutput {
+			if in.Event.Kind == abi.EventRequest {
+				return actions(abi.Action{Kind: abi.ActionJoin, ID: 1, Name: "name", Where: where})
+			}
+			return actions(respond(200, fmt.Sprint(in.Event.Code)))
+		}}, nil)
+		answer := httptest.NewRecorder()
+		h.ServeHTTP(answer, httptest.NewRequest("GET", "/", nil))
+		h.Wait()
+		if answer.Body.String() != fmt.Sprint(want) {
+			t.Errorf("stores %d: outcome %s, want %d", where, answer.Body, want)
+		}
+	}
+}
+
 // TestFlightOfFailedLeader: a flight ends with its leader's exchange, even if the core fails.
 func TestFlightOfFailedLeader(t *testing.T) {
 	joined := make(chan struct{})
@@ -97,7 +118,7 @@ func TestFlightOfFailedLeader(t *testing.T) {
 		e := &in.Event
 		switch {
 		case e.Kind == abi.EventRequest:
-			return actions(abi.Action{Kind: abi.ActionJoin, ID: 1, Name: "name"})
+			return actions(abi.Action{Kind: abi.ActionJoin, ID: 1, Name: "name", Where: abi.WhereKV})
 		case e.Kind == abi.EventStored && e.Code == abi.OutcomeAbsent:
 			return actions(abi.Action{Kind: abi.ActionCall, ID: 2})
 		case e.Kind == abi.EventStored && e.Code == abi.OutcomeJoined:

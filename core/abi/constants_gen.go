@@ -3,7 +3,7 @@
 package abi
 
 // Version changes with every change to the wire. Hosts compare it at startup.
-const Version = 8
+const Version = 9
 
 // Functions that the core exports: each takes a message and returns one.
 const (
@@ -88,7 +88,7 @@ const (
 	OutcomeFailed      = 2 // the host failed: storage down, object unreachable, body interrupted, unsealing failed
 	OutcomeTooLarge    = 3 // body: longer than the limit
 	OutcomeOverloaded  = 4 // reply: the object is overloaded; the call must not be repeated
-	OutcomeUnsupported = 5 // stored: this host has none of the requested stores
+	OutcomeUnsupported = 5 // stored: this host has none of the requested stores; for ActionJoin, see there
 	OutcomeJoined      = 6 // stored, for ActionJoin: no such key, and the exchange follows a flight
 )
 
@@ -176,7 +176,9 @@ const (
 	// ActionJoin looks up Key in memory and, if there is no value, joins the flight Name. It produces EventStored with
 	// OutcomeOK and the value, with OutcomeAbsent if the exchange now leads the flight, or with OutcomeJoined if it
 	// follows the flight. All of this is one atomic operation. If a value is written before a flight lands, exchanges
-	// that join after the landing therefore find the value. An exchange is in at most one flight at a time.
+	// that join after the landing therefore find the value. An exchange is in at most one flight at a time. A leader
+	// would look for the value in the stores in Where next. If the host has none of them, the outcome for a leader is
+	// OutcomeUnsupported in place of OutcomeAbsent.
 	ActionJoin ActionKind = 19
 	// ActionFollow produces EventFlight as soon as the flight that the exchange follows has landed or has bytes that
 	// the exchange has not read. The bytes come first. The landing removes the exchange from the flight.

@@ -281,6 +281,7 @@ func (m *Action) encode(w *Writer) {
 	case ActionJoin:
 		w.String(m.Key)
 		w.String(m.Name)
+		w.Uint(m.Where)
 	case ActionPublish:
 		w.Uint(m.Buffer)
 		w.Uint(m.Limit)
@@ -352,6 +353,7 @@ func (m *Action) decode(r *Reader) {
 	case ActionJoin:
 		m.Key = r.String()
 		m.Name = r.String()
+		m.Where = r.Uint()
 	case ActionPublish:
 		m.Buffer = r.Uint()
 		m.Limit = r.Uint()

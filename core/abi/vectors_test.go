@@ -176,7 +176,7 @@ func actions() []Action {
 		{Kind: ActionAppend, Buffer: 6, Data: []byte("more")},
 		{Kind: ActionPin, Key: "lease/00ff"},
 		{Kind: ActionUnseal, ID: 12, Buffer: 7, Key: "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=", Name: "prj_1/" + trickyText},
-		{Kind: ActionJoin, ID: 4, Key: "cache/prj_1/00", Name: "cache/prj_1/00 stream"},
+		{Kind: ActionJoin, ID: 4, Key: "cache/prj_1/00", Name: "cache/prj_1/00 stream", Where: WhereKV | WhereColo},
 		{Kind: ActionFollow, ID: 21},
 		{Kind: ActionPublish, Buffer: 6, Limit: 1 << 20, Body: parts},
 		{Kind: ActionLand, Code: FlightLanded, Data: []byte("entry")},

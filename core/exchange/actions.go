@@ -19,6 +19,47 @@ func (x *exchange) await(a abi.Action) {
 // do issues an action without a reply.
 func (x *exchange) do(a abi.Action) { x.out.Actions = append(x.out.Actions, a) }
 
+// The functions below issue the most frequent actions. They are not inlined, because an abi.Action is large.
+
+// keep stores data in a buffer of the host.
+//
+//go:noinline
+func (x *exchange) keep(buffer uint64, data []byte) {
+	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: buffer, Data: data})
+}
+
+// supply requests the content of a buffer.
+//
+//go:noinline
+func (x *exchange) supply(id, buffer uint64) {
+	x.await(abi.Action{Kind: abi.ActionSupply, ID: id, Buffer: buffer})
+}
+
+// sendPart sends a piece of the streamed body.
+//
+//go:noinline
+func (x *exchange) sendPart(part abi.Part) {
+	x.do(abi.Action{Kind: abi.ActionSend, Body: []abi.Part{part}})
+}
+
+// wait starts a timer.
+//
+//go:noinline
+func (x *exchange) wait(id, ms uint64) {
+	x.await(abi.Action{Kind: abi.ActionWait, ID: id, KeepMs: ms})
+}
+
+// remember stores a value in the isolate's memory. An empty value removes the key.
+//
+//go:noinline
+func (x *exchange) remember(key string, value []byte, keepMs uint64) {
+	a := abi.Action{Kind: abi.ActionWrite, Key: key, Where: abi.WhereMemory, KeepMs: keepMs}
+	if len(value) > 0 {
+		a.Body = []abi.Part{{Data: value}}
+	}
+	x.do(a)
+}
+
 func (x *exchange) pending(id uint64) bool { return slices.Contains(x.s.outstanding, id) }
 
 func (x *exchange) pendingWithin(first, end uint64) bool {

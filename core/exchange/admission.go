@@ -208,7 +208,7 @@ func (x *exchange) onGrant() {
 		x.requestGrant()
 	case s.admission.budget.waitForLent():
 		x.enter(phaseLent)
-		x.await(abi.Action{Kind: abi.ActionWait, ID: idTimer, KeepMs: s.admission.budget.lentMs})
+		x.wait(idTimer, s.admission.budget.lentMs)
 	default:
 		x.outOfBudget()
 	}
@@ -276,7 +276,7 @@ func (x *exchange) overOwn(reply *keymeter.AdmitReply) {
 	b.beginOwn(reply)
 	if !b.spent && x.s.admission.rounds < maxRounds && b.waitForLent() {
 		x.enter(phaseLent)
-		x.await(abi.Action{Kind: abi.ActionWait, ID: idTimer, KeepMs: b.lentMs})
+		x.wait(idTimer, b.lentMs)
 		return
 	}
 	x.outOfBudget()
@@ -323,13 +323,15 @@ func (x *exchange) afterFlush() {
 }
 
 // onMemoryCache handles the result of the lookup in host memory. After a miss, the lookup in the shared stores runs
-// in parallel with the admission. If the exchange follows a flight, the leader does that lookup.
+// in parallel with the admission. If the exchange follows a flight, the leader does that lookup. If the exchange leads
+// a flight on a host without shared stores, the host has already said so, which saves a step.
 func (x *exchange) onMemoryCache() {
 	x.noteCacheResult()
 	if !x.joinedFlight() {
 		return
 	}
-	if !x.s.hit.found && x.s.flight.role != follows {
+	alone := x.s.flight.role == leads && x.event.Code == abi.OutcomeUnsupported
+	if !x.s.hit.found && x.s.flight.role != follows && !alone {
 		x.readSharedCache()
 	}
 	x.admitReserved()
@@ -361,7 +363,7 @@ func (x *exchange) onFlightOverBudget() {
 		provider, model := r.String(), r.String()
 		if r.Err() == nil && x.mayUse(model) {
 			x.s.hit, f.kept = hit{found: true, provider: provider, model: model}, true
-			x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferFlight, Data: data})
+			x.keep(bufferFlight, data)
 		} else {
 			x.land(abi.FlightRetry, nil)
 		}

@@ -66,7 +66,7 @@ func (x *exchange) attempt() {
 	s.imposedMaxTokens = x.imposedLimit(model)
 	if x.endpoint.calls.rebuilds || missing != 0 || f.Direct == nil || f.Dialect != x.family().Members {
 		x.enter(phaseBuild)
-		x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: x.requestBuffer()})
+		x.supply(idBuffer, x.requestBuffer())
 		return
 	}
 	r := x.directRequest(f.Dialect)
@@ -329,7 +329,7 @@ func (x *exchange) retry(f fault.Fault, r refusal) {
 	}
 	s.retries++
 	x.enter(phaseBackoff)
-	x.await(abi.Action{Kind: abi.ActionWait, ID: idTimer, KeepMs: wait})
+	x.wait(idTimer, wait)
 }
 
 // next falls back to the next target. If there is none, it returns the current target's error to the caller.
@@ -360,7 +360,7 @@ func (x *exchange) startMock() {
 		x.s.lastTarget = uint64(x.currentIndex()) + 1
 	}
 	x.enter(phaseMock)
-	x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: x.requestBuffer()})
+	x.supply(idBuffer, x.requestBuffer())
 }
 
 // mockTarget advances to the first target that the key may use. In test mode, the mock responds in that target's

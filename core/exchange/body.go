@@ -93,7 +93,7 @@ func (x *exchange) keepRequest(parsed *api.Parsed) {
 	if r.Dialect == chat.Native {
 		s.request.json, s.request.schema = r.Format.Kind != chat.FormatText, r.Format.Schema
 	}
-	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferMembers, Data: parsed.Members})
+	x.keep(bufferMembers, parsed.Members)
 	x.computeCacheKey(parsed.Members)
 }
 

@@ -21,6 +21,11 @@ func (x *exchange) cacheable() bool {
 	return x.s.record.Caches() && !x.s.cacheControl.noStore
 }
 
+// sharedStores returns the stores in which the isolates share the project's responses.
+func (x *exchange) sharedStores() uint64 {
+	return cached.Shared(x.s.record.Cache, x.s.record.CacheTTLSeconds)
+}
+
 func (x *exchange) cacheReadable() bool {
 	return x.cacheable() && !x.s.cacheControl.noCache && x.s.cacheControl.maxAge != 1
 }
@@ -71,7 +76,7 @@ func (x *exchange) planPromotion(e *cached.Entry) {
 	}
 	e.Global = true
 	x.s.hit.promoteMs = left
-	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferEntry, Data: e.Encode()})
+	x.keep(bufferEntry, e.Encode())
 }
 
 // promote stores a cached response in KV too. It also updates the other stores, so that the next hit does not promote

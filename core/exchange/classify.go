@@ -66,7 +66,7 @@ func (x *exchange) planClassification(body []byte) {
 		return
 	}
 	c.wanted, c.model, c.prompt = true, settings.Model, chat.EstimateTokens(text)+classify.PromptTokens
-	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferClassify, Data: []byte(text)})
+	x.keep(bufferClassify, []byte(text))
 }
 
 // startClassifier starts the classifier for an admitted request. If the request must wait for it, startClassifier
@@ -79,7 +79,7 @@ func (x *exchange) startClassifier() bool {
 	if x.guard().settings.Classifier.Strict {
 		x.enter(phaseClassify)
 	}
-	x.await(abi.Action{Kind: abi.ActionSupply, ID: idClassifyText, Buffer: bufferClassify})
+	x.supply(idClassifyText, bufferClassify)
 	return x.guard().settings.Classifier.Strict
 }
 
@@ -203,7 +203,7 @@ func (x *exchange) classified(score uint64, ok bool) {
 	case waiting:
 		x.dispatchClassified()
 	case c.held:
-		x.await(abi.Action{Kind: abi.ActionSupply, ID: idSettle, Buffer: bufferSettle})
+		x.supply(idSettle, bufferSettle)
 	}
 }
 

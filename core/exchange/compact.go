@@ -57,7 +57,7 @@ func (x *exchange) mockCompaction([]byte) {
 	a.provider = mockProvider
 	m := x.meta(a)
 	body := responses.AppendCompaction(nil, &m)
-	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferUpstream, Data: body})
+	x.keep(bufferUpstream, body)
 	x.answerCompaction(a, body)
 }
 

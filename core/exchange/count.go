@@ -102,7 +102,7 @@ func (x *exchange) onCountUnsealed() {
 func (x *exchange) fetchCount() {
 	if x.endpoint.calls.build != nil {
 		x.enter(phaseBuild)
-		x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: x.requestBuffer()})
+		x.supply(idBuffer, x.requestBuffer())
 		return
 	}
 	_, f := x.counter()

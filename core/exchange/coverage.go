@@ -1,7 +1,6 @@
 package exchange
 
 import (
-	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/money"
 )
@@ -28,5 +27,5 @@ func (x *exchange) uncovered() bool {
 
 func (x *exchange) takeBack() {
 	x.s.stream.withheld.waiting = false
-	x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferWithheld})
+	x.supply(idBuffer, bufferWithheld)
 }

@@ -116,7 +116,7 @@ func (x *exchange) answerEmbeddings(e *wire.Embedding, providerName string) {
 		x.served(&r)
 		return
 	}
-	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferUpstream, Data: body})
+	x.keep(bufferUpstream, body)
 	x.respondAnswer(a, nil, body)
 }
 

@@ -65,7 +65,7 @@ func (x *exchange) countEnd(f fault.Fault, booked ledger.Booked) {
 	if !s.leased.pinned {
 		x.pin()
 	}
-	x.await(abi.Action{Kind: abi.ActionWait, ID: idPinned})
+	x.wait(idPinned, 0)
 }
 
 const hourMs = 3_600_000

@@ -158,7 +158,7 @@ func (x *exchange) refuse(f fault.Fault, r refusal) {
 	if x.s.stream.opened {
 		m := x.streamMeta()
 		event := x.family().StreamError(nil, &x.s.stream.api, x.apiError(f, r), &m)
-		x.do(abi.Action{Kind: abi.ActionSend, Body: []abi.Part{{Data: event}}})
+		x.sendPart(abi.Part{Data: event})
 		x.do(abi.Action{Kind: abi.ActionClose})
 	} else {
 		x.refuseWith(f, r, []abi.Part{{Data: x.errorBody(f, r)}})

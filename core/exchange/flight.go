@@ -49,7 +49,7 @@ func (x *exchange) flightName() string {
 // join looks up the response in memory. If the response is not there, join joins the flight. If key is empty, there
 // is no lookup.
 func (x *exchange) join(key string) {
-	x.await(abi.Action{Kind: abi.ActionJoin, ID: idMemory, Key: key, Name: x.flightName()})
+	x.await(abi.Action{Kind: abi.ActionJoin, ID: idMemory, Key: key, Name: x.flightName(), Where: x.sharedStores()})
 }
 
 // joinedFlight sets the exchange's role from the result of the lookup in memory. If the response in memory is not

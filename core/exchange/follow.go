@@ -23,10 +23,10 @@ func (x *exchange) follow() {
 	}
 	if s.flight.kept {
 		s.flight.kept = false
-		x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferFlight})
+		x.supply(idBuffer, bufferFlight)
 		return
 	}
-	x.await(abi.Action{Kind: abi.ActionWait, ID: idTimer, KeepMs: max(1, x.remainingMs())})
+	x.wait(idTimer, max(1, x.remainingMs()))
 	x.awaitFlight()
 }
 
@@ -76,7 +76,7 @@ func (x *exchange) followMore() {
 	}
 	if len(out) > 0 {
 		st.sentSinceTick = true
-		x.do(abi.Action{Kind: abi.ActionSend, Body: []abi.Part{{Data: out}}})
+		x.sendPart(abi.Part{Data: out})
 	}
 	x.awaitFlight()
 }
@@ -133,7 +133,7 @@ func (x *exchange) onLanded() {
 	x.cancel(idTick)
 	if x.family().NeedsWhole {
 		x.enter(phaseFollowEnd)
-		x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferDeltas})
+		x.supply(idBuffer, bufferDeltas)
 		return
 	}
 	x.endFollowed(nil)
@@ -232,7 +232,7 @@ func (x *exchange) onFollowTick() {
 		return
 	}
 	if !st.sentSinceTick {
-		x.do(abi.Action{Kind: abi.ActionSend, Body: []abi.Part{{Data: keepAlive}}})
+		x.sendPart(abi.Part{Data: keepAlive})
 	}
 	st.sentSinceTick = false
 	x.startTicking()

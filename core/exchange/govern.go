@@ -72,9 +72,17 @@ func (x *exchange) startsInspection() bool {
 	return (g.on && !g.inspected || !g.on && g.rewritten) && x.s.rejected == fault.None
 }
 
+// inspectNowBytes is the maximum size of a body that is checked in the step that parses it. A larger one is read again
+// from its buffer, because the memory that a step uses is free only after it.
+const inspectNowBytes = 64 << 10
+
 func (x *exchange) readForInspection() {
+	if x.event.Kind == abi.EventBody && len(x.event.Data) <= inspectNowBytes {
+		x.onInspect()
+		return
+	}
 	x.enter(phaseInspect)
-	x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferBody})
+	x.supply(idBuffer, bufferBody)
 }
 
 // onInspect checks the request's text. All later steps use the redacted body. Only the comparison of requests with
@@ -118,7 +126,7 @@ func (x *exchange) useChecked(result *inspect.Result) {
 	body := x.event.Data
 	if x.s.govern.rewritten = result.Body != nil; x.s.govern.rewritten {
 		body = result.Body
-		x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferChecked, Data: body})
+		x.keep(bufferChecked, body)
 		g := x.guard()
 		x.attach(g.encoded, g.redactor())
 	}
@@ -139,7 +147,7 @@ func (x *exchange) noteInput(result *inspect.Result) {
 func (x *exchange) rejectBlocked(result *inspect.Result) {
 	e := x.apiError(fault.Blocked, x.blocked(result))
 	x.s.rejected, x.s.bodyDone = fault.Blocked.Deferred(), true
-	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferError, Data: x.family().Error(nil, e)})
+	x.keep(bufferError, x.family().Error(nil, e))
 }
 
 // startValidation ensures that a validation has a policy: the project's or the default one. If the plan lacks the

@@ -49,7 +49,7 @@ func (x *exchange) attach(settings []byte, r *governor.Redactor) {
 	r.Fields(abi.WriteTo(&w))
 	x.guardMemo = nil
 	x.attached = w.Buf
-	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: abi.AttachedBuffer, Data: w.Buf})
+	x.keep(abi.AttachedBuffer, w.Buf)
 }
 
 // liveGuard returns the part of a stream's checks that does not change.

@@ -53,13 +53,13 @@ func (x *exchange) useHit(data []byte) {
 	}
 	x.s.hit, x.s.dropped = hit{found: true, provider: e.Provider, model: e.Model}, e.Dropped
 	x.planPromotion(&e)
-	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferAnswer, Data: body})
+	x.keep(bufferAnswer, body)
 }
 
 func (x *exchange) respondHit() {
 	if x.s.idempotency != "" {
 		x.enter(phaseKeepHit)
-		x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferAnswer})
+		x.supply(idBuffer, bufferAnswer)
 		return
 	}
 	x.finishHit()

@@ -26,7 +26,7 @@ func (x *exchange) keepAnswer(settle *keymeter.Settle, buffer uint64) {
 	x.s.kept = buffer
 	x.enter(phaseKeep)
 	x.call(idKeep, abi.ClassKeyMeter, x.s.keyHash, settle.Encode())
-	x.await(abi.Action{Kind: abi.ActionWait, ID: idTimer, KeepMs: keepAnswerMs})
+	x.wait(idTimer, keepAnswerMs)
 }
 
 // keepAnswerMs limits how long a response waits to be stored, in milliseconds.
@@ -38,7 +38,7 @@ func (x *exchange) holdEnd(out []byte, complete bool) []byte {
 	if !complete || x.s.idempotency == "" {
 		return out
 	}
-	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferAnswer, Data: out})
+	x.keep(bufferAnswer, out)
 	return nil
 }
 

@@ -2,12 +2,11 @@ package exchange
 
 import (
 	"github.com/postern-ai/postern/core/abi"
-	"github.com/postern-ai/postern/core/exchange/cached"
 )
 
 func (x *exchange) readSharedCache() {
 	x.await(abi.Action{
-		Kind: abi.ActionRead, ID: idKV, Key: x.cacheEntryKey(), Where: cached.Shared(x.s.record.Cache, x.s.record.CacheTTLSeconds), KeepMs: hotKeepMs,
+		Kind: abi.ActionRead, ID: idKV, Key: x.cacheEntryKey(), Where: x.sharedStores(), KeepMs: hotKeepMs,
 		Limit: x.config.Routing.CacheReadMs,
 	})
 }

@@ -36,7 +36,7 @@ var table = [...]row{
 	{phasePolicy, inPolicy, (*exchange).onPolicy, toChosen},
 	{phasePolicy, inLedgerPolicy, (*exchange).onLedgerPolicy, toChosen},
 	{phaseInspect, inBuffer, (*exchange).onInspect, toLookup | toAdmit | toDispatch},
-	{phaseLookup, inMemory, (*exchange).onMemoryCache, toAdmit | toCache | toFollow | toDone},
+	{phaseLookup, inMemory, (*exchange).onMemoryCache, toAdmit | toCache | toFollow | toAttempt | toDone},
 
 	// Admission. The key's meter knows the key's status and limits, and holds a slice of the budget.
 	{phaseAdmit, inAdmit, (*exchange).onAdmit, toIntake | toPolicy | toInspect | toLookup | toGrant | toLent | toOverBudget | toServe},
@@ -149,7 +149,8 @@ func (x *exchange) dispatchEvent() {
 		panic("exchange: no row for this phase and input")
 	}
 	x.mayEnter = table[at].next
-	if table[at].handle(x); x.proceeds {
+	for table[at].handle(x); x.proceeds; {
+		x.proceeds = false
 		x.proceed()
 	}
 }

@@ -1,7 +1,6 @@
 package exchange
 
 import (
-	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/api"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/keymeter"
@@ -76,7 +75,7 @@ func (x *exchange) streamMock(a *answer, whole *chat.Response) {
 	x.restoreResponse(whole)
 	pieces := x.streamPieces(whole, &m)
 	for i, piece := range pieces {
-		x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferPieces + uint64(i), Data: piece})
+		x.keep(bufferPieces+uint64(i), piece)
 	}
 	x.s.pieces.count = uint64(len(pieces))
 	if x.s.idempotency != "" {

@@ -3,7 +3,6 @@ package exchange
 import (
 	"slices"
 
-	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/api"
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/doc"
@@ -20,7 +19,7 @@ func (x *exchange) serveModels() {
 		return
 	}
 	x.enter(phaseModels)
-	x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferPolicy})
+	x.supply(idBuffer, bufferPolicy)
 }
 
 // onModelsPolicy lists the models that the project's policy allows. The buffer's content has been decoded before, so

@@ -3,7 +3,6 @@ package exchange
 import (
 	"github.com/tidwall/gjson"
 
-	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/api"
 	"github.com/postern-ai/postern/core/api/head"
 	"github.com/postern-ai/postern/core/api/openai"
@@ -25,7 +24,7 @@ func (x *exchange) parseModerations(p *api.Parser, root gjson.Result) {
 		r := &x.s.request
 		*r = request{}
 		r.model, r.PromptTokens, r.params, r.question, r.unknown = m.Model, m.PromptTokens, m.Params, m.Params, appendExtra("", m.Unknown)
-		x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferMembers, Data: m.Members})
+		x.keep(bufferMembers, m.Members)
 	}
 }
 
@@ -73,6 +72,6 @@ func (x *exchange) answerModerations(id jsontext.Escaped, results []string, prov
 	a := x.answer(true)
 	a.provider = providerName
 	body := openai.AppendModerations(make([]byte, 0, 4096), id, a.model, results)
-	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferUpstream, Data: body})
+	x.keep(bufferUpstream, body)
 	x.respondAnswer(a, nil, body)
 }

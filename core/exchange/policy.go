@@ -21,7 +21,14 @@ func (x *exchange) needsPolicy() bool {
 	return x.endpoint.policy == listsModels || x.endpoint.body != noBody && (s.rejected == fault.None || s.rejected == fault.UnknownModel)
 }
 
+// readPolicy uses the policy that came with the record, or reads it.
 func (x *exchange) readPolicy() {
+	early := x.s.early
+	x.s.early = nil
+	if p, err := doc.DecodePolicy(early); err == nil && p.Version == x.s.record.Policy {
+		x.usePolicy(&p, early)
+		return
+	}
 	x.enter(phasePolicy)
 	x.await(abi.Action{
 		Kind: abi.ActionRead, ID: idPolicy, Key: doc.PolicyKey(x.s.record.ProjectID, x.s.record.Policy),
@@ -33,7 +40,8 @@ func (x *exchange) readPolicy() {
 func (x *exchange) onPolicy() {
 	if x.event.Code == abi.OutcomeOK {
 		if p, err := doc.DecodePolicy(x.event.Data); err == nil {
-			x.usePolicy(&p)
+			x.rememberPolicy(x.event.Data)
+			x.usePolicy(&p, x.event.Data)
 			return
 		}
 	}
@@ -51,21 +59,33 @@ func (x *exchange) onLedgerPolicy() {
 		return
 	}
 	if p.Version == x.s.record.Policy {
-		x.do(abi.Action{
-			Kind: abi.ActionWrite, Key: doc.PolicyKey(x.s.record.ProjectID, p.Version), Where: abi.WhereMemory, KeepMs: policyKeepMs,
-			Body: []abi.Part{{Data: x.event.Data}},
-		})
+		x.remember(doc.PolicyKey(x.s.record.ProjectID, p.Version), x.event.Data, policyKeepMs)
+		x.rememberPolicy(x.event.Data)
 	}
-	x.usePolicy(&p)
+	x.usePolicy(&p, x.event.Data)
+}
+
+// maxEarlyBytes is the maximum size of a policy beside a key's record in bytes. Each of a project's keys has a copy, and
+// it is part of the state until the body has arrived.
+const maxEarlyBytes = 2 << 10
+
+// rememberPolicy stores the policy beside the key's record in memory. It replaces the record there, which may be newer.
+// That does no harm, because the key's meter has the newest.
+func (x *exchange) rememberPolicy(encoded []byte) {
+	if len(encoded) > maxEarlyBytes {
+		return
+	}
+	known := doc.Known{Record: x.s.encoded, Policy: encoded}
+	x.remember(doc.RecordKey(x.s.keyHash), known.Encode(), policyKeepMs)
 }
 
 // usePolicy stores the parts of the policy that concern this exchange, and continues.
-func (x *exchange) usePolicy(p *doc.Policy) {
+func (x *exchange) usePolicy(p *doc.Policy, encoded []byte) {
 	s := &x.s
 	s.policyVersion, s.order, x.targetsMemo = s.record.Policy, nil, nil
 	switch {
 	case x.endpoint.policy == listsModels:
-		x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferPolicy, Data: x.event.Data})
+		x.keep(bufferPolicy, encoded)
 	case s.rejected != fault.None:
 		x.rejectModel(x.s.rejected, p)
 	default:
@@ -88,7 +108,7 @@ func (x *exchange) keepSealed(p *doc.Policy) {
 			continue
 		}
 		if k := policy.Key(p, x.targets()[i].Model); k != nil {
-			x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferSealed + uint64(i), Data: k.Sealed})
+			x.keep(bufferSealed+uint64(i), k.Sealed)
 		}
 	}
 }

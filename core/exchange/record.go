@@ -16,8 +16,9 @@ func (x *exchange) onRecord() {
 			x.refuse(fault.InvalidKey, refusal{})
 			return
 		}
-		if record, err := doc.DecodeRecord(x.event.Data); err == nil {
-			x.s.record, x.s.haveRecord, x.s.encoded = record, true, x.event.Data
+		encoded, early := doc.SplitKnown(x.event.Data)
+		if record, err := doc.DecodeRecord(encoded); err == nil {
+			x.s.record, x.s.haveRecord, x.s.encoded, x.s.early = record, true, encoded, early
 			x.pinLease()
 			x.proceeds = true
 			return

@@ -17,7 +17,7 @@ import (
 func (x *exchange) reject(f fault.Fault, details ...fault.Detail) {
 	x.s.rejected, x.s.bodyDone = f.Deferred(), true
 	x.noteDetails(details)
-	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferError, Data: x.errorBody(f, refusal{details: details})})
+	x.keep(bufferError, x.errorBody(f, refusal{details: details}))
 }
 
 func (x *exchange) rejectLargeBody() {
@@ -92,7 +92,7 @@ func (x *exchange) rejectionHeaders(f fault.Fault) []abi.Header {
 func (x *exchange) respondRejection() {
 	if x.s.admission.admitted && x.replayKey() != "" {
 		x.enter(phaseKeepError)
-		x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferError})
+		x.supply(idBuffer, bufferError)
 		return
 	}
 	x.sendRejection()

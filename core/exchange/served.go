@@ -86,7 +86,7 @@ func (x *exchange) keepBody(body abi.Part) uint64 {
 	case body.Buffer != 0:
 		return body.Buffer
 	default:
-		x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferAnswer, Data: body.Data})
+		x.keep(bufferAnswer, body.Data)
 	}
 	return bufferAnswer
 }
@@ -125,7 +125,7 @@ func (x *exchange) sendStreamEnd(end abi.Part) {
 		x.refuseWith(fault.ClientClosed, refusal{}, []abi.Part{{Data: x.errorBody(fault.ClientClosed, refusal{})}})
 		return
 	}
-	x.do(abi.Action{Kind: abi.ActionSend, Body: []abi.Part{end}})
+	x.sendPart(end)
 	x.do(abi.Action{Kind: abi.ActionClose})
 }
 
@@ -145,10 +145,10 @@ func (x *exchange) openMockStream(a *answer) {
 func (x *exchange) sendMockPiece() {
 	p := &x.s.pieces
 	for pause := x.config.Routing.MockPauseMs; p.next < p.count; {
-		x.do(abi.Action{Kind: abi.ActionSend, Body: []abi.Part{{Buffer: bufferPieces + p.next}}})
+		x.sendPart(abi.Part{Buffer: bufferPieces + p.next})
 		if p.next++; p.next < p.count && pause > 0 {
 			x.enter(phasePacing)
-			x.await(abi.Action{Kind: abi.ActionWait, ID: idTimer, KeepMs: pause})
+			x.wait(idTimer, pause)
 			return
 		}
 	}

@@ -19,7 +19,7 @@ func (x *exchange) holdSettle(settle *keymeter.Settle) bool {
 		return false
 	}
 	c.held = true
-	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferSettle, Data: settle.Encode()})
+	x.keep(bufferSettle, settle.Encode())
 	return true
 }
 

@@ -56,6 +56,7 @@ type state struct {
 	haveRecord bool
 	record     doc.Record
 	encoded    []byte // the record as it was received
+	early      []byte // the policy that came with the record, until it is used
 
 	bodyDone           bool
 	rejected           fault.Fault // the fault to return after the admission; its body is in bufferError
@@ -252,6 +253,7 @@ func (s *state) recordField(f *abi.Fields) {
 		return
 	}
 	f.Bytes(&s.encoded)
+	f.Bytes(&s.early)
 	if f.Reading() {
 		s.record, _ = doc.DecodeRecord(s.encoded)
 	}

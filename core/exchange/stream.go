@@ -50,7 +50,7 @@ func (x *exchange) onTick() {
 	}
 	if !st.sentSinceTick && !st.forOthers {
 		x.openStream()
-		x.do(abi.Action{Kind: abi.ActionSend, Body: []abi.Part{{Data: keepAlive}}})
+		x.sendPart(abi.Part{Data: keepAlive})
 	}
 	st.sentSinceTick = false
 	x.startTicking()

@@ -16,7 +16,7 @@ func (x *exchange) endStream() {
 	x.circuits.Succeeded(x.model().Name, x.usesOwnProviderKey(), x.latencyMs(), x.now)
 	if st.deltaBytes > 0 && st.deltaBytes <= maxEntryBytes {
 		x.enter(phaseClosing)
-		x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferDeltas})
+		x.supply(idBuffer, bufferDeltas)
 		return
 	}
 	x.completeStream(nil)
@@ -106,7 +106,7 @@ func (x *exchange) breakStream(f fault.Fault) {
 		return
 	}
 	if s.stream.deltaBytes > 0 {
-		x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferDeltas}) // the next attempt needs an empty buffer
+		x.keep(bufferDeltas, nil) // the next attempt needs an empty buffer
 	}
 	s.stream = stream{opened: s.stream.opened}
 	x.next(f, r)

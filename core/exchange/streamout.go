@@ -19,7 +19,7 @@ func (x *exchange) startTicking() {
 	if st := &x.s.stream; !st.hasContent && !st.withheld.waiting {
 		wait = max(1, min(wait, x.remainingMs()))
 	}
-	x.await(abi.Action{Kind: abi.ActionWait, ID: idTick, KeepMs: wait})
+	x.wait(idTick, wait)
 }
 
 func (x *exchange) openStream() {
@@ -125,7 +125,7 @@ func (x *exchange) sendOrHold(out []byte) {
 	if st.forOthers {
 		return
 	}
-	x.do(abi.Action{Kind: abi.ActionSend, Body: []abi.Part{{Data: out}}})
+	x.sendPart(abi.Part{Data: out})
 }
 
 // maxHeldBytes is the maximum size in bytes of output that is kept until the first content.

@@ -64,6 +64,8 @@ func outcome(a *args, word string) uint64 {
 		return abi.OutcomeTooLarge
 	case "joined":
 		return abi.OutcomeJoined
+	case "unsupported":
+		return abi.OutcomeUnsupported
 	case "overloaded":
 		return abi.OutcomeOverloaded
 	}

@@ -28,7 +28,7 @@ type session struct {
 	nowMs     uint64
 	shared    []byte
 	pinned    map[string][]byte
-	stored    map[string][]byte // cache entries that exchanges wrote
+	stored    map[string][]byte // values that exchanges wrote
 	flight    recordedFlight
 	followers uint64
 	out       strings.Builder
@@ -161,9 +161,7 @@ func (s *session) Cancel(id uint64) {
 func (s *session) Pause(a *abi.Action) { s.paused = a.Kind == abi.ActionPause }
 
 func (s *session) Write(a *abi.Action, value []byte) {
-	if strings.HasPrefix(a.Key, "cache/") {
-		s.stored[a.Key] = value
-	}
+	s.stored[a.Key] = value
 }
 
 func (s *session) Answer(*abi.Action, []byte) {}

@@ -16,19 +16,21 @@ func readOf(prefix string) func(*abi.Action) bool {
 	return func(o *abi.Action) bool { return o.Kind == abi.ActionRead && strings.HasPrefix(o.Key, prefix) }
 }
 
-// record [FIELD=VALUE …]|absent|failed|unknown: the key's record, from memory or KV. With "unknown", memory says that
-// the key does not exist.
+// record [FIELD=VALUE …]|stored|absent|failed|unknown: the key's record, from memory or KV. "stored" is what an earlier
+// exchange wrote to memory. With "unknown", memory says that the key does not exist.
 func (s *session) doRecord(a *args) {
-	event := abi.Event{Kind: abi.EventStored}
+	look, event := s.find(a, readOf("key/")), abi.Event{Kind: abi.EventStored}
 	switch word := a.word(); word {
 	case "":
 		event.Data = recordOf(a, 5)
+	case "stored":
+		event.Data = s.stored[look.Key]
 	case "unknown":
 		event.Data = exchange.UnknownMark
 	default:
 		event.Code = outcome(a, word)
 	}
-	s.reply(a, s.find(a, readOf("key/")).ID, event)
+	s.reply(a, look.ID, event)
 }
 
 // recordOf returns a minimal record in project prj_1 with the command's fields.

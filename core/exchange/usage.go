@@ -91,7 +91,7 @@ func (x *exchange) flushMeters(meters []string) {
 
 func (x *exchange) pauseReport(ms uint64) {
 	x.enter(phaseReportPause)
-	x.await(abi.Action{Kind: abi.ActionWait, ID: idTimer, KeepMs: ms})
+	x.wait(idTimer, ms)
 }
 
 func (x *exchange) onReportFlush() {

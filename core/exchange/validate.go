@@ -34,7 +34,7 @@ func (x *exchange) validate(body []byte) {
 	default:
 		check(gjson.Result{}, v.Text)
 	}
-	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferAnswer, Data: native.AppendValidated(make([]byte, 0, 512), &v, &r)})
+	x.keep(bufferAnswer, native.AppendValidated(make([]byte, 0, 512), &v, &r))
 }
 
 // checkMessages checks the messages like those of a request or a response.

@@ -66,21 +66,18 @@ func (x *exchange) adoptRecord(encoded []byte) {
 		s.rejected = fault.None    // the newer record may allow the request
 		s.govern.inspected = false // an unchanged policy blocks it again
 	}
-	x.do(abi.Action{
-		Kind: abi.ActionWrite, Key: doc.RecordKey(s.keyHash), Where: abi.WhereMemory, KeepMs: recordKeepMs,
-		Body: []abi.Part{{Data: encoded}},
-	})
+	x.remember(doc.RecordKey(s.keyHash), encoded, recordKeepMs)
 	x.proceeds = true
 }
 
 // refuseUnknownKey refuses an unknown or inactive key. An inactive key may be reactivated at any time, so it is not
 // cached as unknown. A key with a record does not count as a guess from this address.
 func (x *exchange) refuseUnknownKey(verdict keymeter.Verdict) {
-	write := abi.Action{Kind: abi.ActionWrite, Key: doc.RecordKey(x.s.keyHash), Where: abi.WhereMemory}
+	mark := []byte(nil)
 	if !x.s.haveRecord && verdict == keymeter.Unknown {
 		x.circuits.Guessed(x.s.address, x.now)
-		write.KeepMs, write.Body = unknownKeepMs, []abi.Part{{Data: unknownMark}}
+		mark = unknownMark
 	}
-	x.do(write)
+	x.remember(doc.RecordKey(x.s.keyHash), mark, unknownKeepMs)
 	x.refuse(fault.InvalidKey, refusal{})
 }

@@ -18,7 +18,7 @@ func (x *exchange) withhold(events []sse.Event, final bool) {
 		kept.String(events[i].Name)
 		kept.Bytes(events[i].Data)
 	}
-	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferWithheld, Data: kept.Buf})
+	x.keep(bufferWithheld, kept.Buf)
 	*w = withheld{waiting: true, paused: w.paused, ended: final}
 	if !w.paused && x.pending(idFetch) {
 		w.paused = true

@@ -73,6 +73,12 @@ func stale(change func(*doc.Record)) choice {
 
 func record(change func(*doc.Record)) choice { return ok("record", keyRecord(change)) }
 
+// inMemory returns what host memory has under the key: the record alone, or with the policy beside it.
+func inMemory(change func(*doc.Record), policy []byte) []choice {
+	known := doc.Known{Record: keyRecord(change), Policy: policy}
+	return []choice{record(change), ok("record with the policy", known.Encode())}
+}
+
 func grant(name string, reply ledger.GrantReply) choice {
 	reply.Period, reply.Epoch = period, 3
 	return ok(name, reply.Encode())

@@ -30,11 +30,14 @@ func arrows() []*scenario {
 		cold("unknown record of a validation", "/api/governor/validate", `{"text":"`+promptMark+`"}`, plan, nil),
 		lentPost("lent request with a policy", alphabet{
 			"key": {record(both(lendingPlan, withPolicy(currentPolicy)))}, "policy": {ok("the policy", policyOf(currentPolicy, nil)), absent},
+			"key memory": inMemory(both(lendingPlan, withPolicy(currentPolicy)), policyOf(currentPolicy, nil)),
 			"ask-policy": {ok("the policy", policyOf(currentPolicy, nil))},
 		}),
 		lentPost("lent request with checked texts", alphabet{
 			"key": {record(both(lendingPlan, withPolicy(currentPolicy)))}, "policy": {ok("the policy", governedPolicy), absent}, "ask-policy": {ok("the policy", governedPolicy)},
+			"key memory": inMemory(both(lendingPlan, withPolicy(currentPolicy)), governedPolicy),
 		}),
+		lentPost("lent request on a host without shared stores", alphabet{"key": {record(both(lendingPlan, cached))}}, func(s *scenario) { s.unshared = true }),
 		post("fallback to the mock", "/v1/chat/completions", bodyFor("echoing", messages), alphabet{"fetch": {openaiOK, down, fault(abi.FaultHead)}}, staysConnected, mayName("parrot")),
 		post("retries at another API family", "/v1/messages", bodyFor("only", messages), alphabet{"fetch": {openaiOK, down}}, staysConnected, in(patient)),
 		post("end of a stream that the reservation does not cover", "/v1/chat/completions", streaming(bodyFor("only", messages)), alphabet{

@@ -43,6 +43,9 @@ func (w *world) joinFlight(a *abi.Action) {
 	switch at := w.oracle(labels); {
 	case at == 0:
 		w.facts.seat = leading
+		if w.scenario.unshared {
+			event.Code = abi.OutcomeUnsupported
+		}
 	case at <= len(held):
 		w.scenario.happened(&held[at-1])
 		event = held[at-1].event

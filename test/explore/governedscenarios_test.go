@@ -116,7 +116,10 @@ func governed() []*scenario {
 		return alphabet{"policy 4": {ok("the policy", policyOf(4, change))}, "admit": {admitted, stalePolicy()}, "fetch": {greeting}}
 	}
 	return []*scenario{
-		governedPost("redaction", "/v1/chat/completions", chat, settings(redacts), alphabet{"admit": {admitted, rateLimited, short.only(1), failed}, "fetch": {greeting, down, notJSON}}),
+		governedPost("redaction", "/v1/chat/completions", chat, settings(redacts), alphabet{
+			"key memory": inMemory(both(plan, withPolicy(currentPolicy)), policyOf(currentPolicy, settings(redacts))),
+			"admit":      {admitted, rateLimited, short.only(1), failed}, "fetch": {greeting, down, notJSON},
+		}),
 		governedPost("redaction with a fallback", "/v1/chat/completions", bodyFor("mixed", writeTo), settings(redacts), alphabet{
 			"fetch poet": {answered(anthropicOK, "200", "[EMAIL_1]"), down}, "fetch only": {greeting, down},
 		}, allow("poet", "only")),

@@ -27,6 +27,7 @@ type scenario struct {
 	disconnects bool                                    // the client may disconnect at any point
 	tamper      func(e *abi.Event, out *abi.StepOutput) // injects a bug into the machine; nil: none
 	bare        bool                                    // the host has no memory
+	unshared    bool                                    // the host has no stores that isolates share
 	slow        bool                                    // the host replies to nothing immediately
 	clock       bool                                    // the clock advances with timeouts and timers, except ticks
 	shared      []byte                                  // the isolate's shared state

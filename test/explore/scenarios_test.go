@@ -342,7 +342,8 @@ const currentPolicy = 3
 func policies() []*scenario {
 	known := func(change func(*doc.Policy)) alphabet {
 		return alphabet{
-			"key": {record(withPolicy(3))}, "policy": {ok("the policy", policyOf(3, change)), absent, failed, damaged},
+			"key": {record(withPolicy(3))}, "key memory": inMemory(withPolicy(3), policyOf(3, change)),
+			"policy":     {ok("the policy", policyOf(3, change)), absent, failed, damaged},
 			"ask-policy": {ok("the policy", policyOf(3, change)), ok("an older policy", policyOf(2, nil)), ok("a newer policy", policyOf(4, nil)), failed, ok("none", nil)},
 			"admit":      {admitted, stale(withPolicy(4)).only(2), stale(nil).only(2)},
 		}

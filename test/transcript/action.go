@@ -54,10 +54,11 @@ func (p *Printer) about(a *abi.Action) string {
 	case abi.ActionRead:
 		return read(a)
 	case abi.ActionJoin:
+		then := ", then " + where(a.Where)
 		if a.Key == "" {
-			return "the flight " + flight(a.Name)
+			return "the flight " + flight(a.Name) + then
 		}
-		return a.Key + " in memory, or the flight " + flight(a.Name)
+		return a.Key + " in memory, or the flight " + flight(a.Name) + then
 	case abi.ActionPublish:
 		return fmt.Sprintf("%s%s", p.buffer(a.Buffer), p.body(a.Body))
 	case abi.ActionLand:
@@ -146,10 +147,16 @@ func stored(key string, data []byte) string {
 	if strings.HasPrefix(key, "cache/") {
 		return "the response"
 	}
-	if record, err := doc.DecodeRecord(data); err == nil {
+	encoded, beside := doc.SplitKnown(data)
+	record, err := doc.DecodeRecord(encoded)
+	policy, noPolicy := doc.DecodePolicy(data)
+	switch {
+	case err == nil && len(beside) > 0:
+		policy, _ = doc.DecodePolicy(beside)
+		return fmt.Sprintf("record version %d and policy version %d", record.Version, policy.Version)
+	case err == nil:
 		return fmt.Sprintf("record version %d", record.Version)
-	}
-	if policy, err := doc.DecodePolicy(data); err == nil {
+	case noPolicy == nil:
 		return fmt.Sprintf("policy version %d", policy.Version)
 	}
 	return "unknown key"

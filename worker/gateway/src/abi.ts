@@ -8,7 +8,7 @@ import { type Bytes, type Headers, MalformedError, NO_BYTES, NO_HEADERS, Reader,
 export { type Bytes, type Headers, MalformedError, NO_BYTES, Reader, Writer } from './codec.ts'
 
 /** Version changes with every change to the wire. Hosts compare it at startup. */
-export const ABI_VERSION = 8
+export const ABI_VERSION = 9
 
 /** Functions that the core exports: each takes a message and returns one. */
 export type Call = 'configure' | 'step' | 'reads' | 'apply'
@@ -99,7 +99,7 @@ export const OUTCOME_FAILED = 2
 export const OUTCOME_TOO_LARGE = 3
 /** reply: the object is overloaded; the call must not be repeated */
 export const OUTCOME_OVERLOADED = 4
-/** stored: this host has none of the requested stores */
+/** stored: this host has none of the requested stores; for ACTION_JOIN, see there */
 export const OUTCOME_UNSUPPORTED = 5
 /** stored, for ACTION_JOIN: no such key, and the exchange follows a flight */
 export const OUTCOME_JOINED = 6
@@ -214,7 +214,9 @@ export const ACTION_PIN = 18
  * ACTION_JOIN looks up key in memory and, if there is no value, joins the flight name. It produces EVENT_STORED with
  * OUTCOME_OK and the value, with OUTCOME_ABSENT if the exchange now leads the flight, or with OUTCOME_JOINED if it
  * follows the flight. All of this is one atomic operation. If a value is written before a flight lands, exchanges
- * that join after the landing therefore find the value. An exchange is in at most one flight at a time.
+ * that join after the landing therefore find the value. An exchange is in at most one flight at a time. A leader
+ * would look for the value in the stores in where next. If the host has none of them, the outcome for a leader is
+ * OUTCOME_UNSUPPORTED in place of OUTCOME_ABSENT.
  */
 export const ACTION_JOIN = 19
 /**
@@ -597,6 +599,7 @@ const ACTION_FIELDS: Record<number, (r: Reader, a: Action) => void> = {
   [ACTION_JOIN]: (r, a) => {
     a.key = r.text()
     a.name = r.text()
+    a.where = r.uint()
   },
   [ACTION_FOLLOW]: () => undefined,
   [ACTION_PUBLISH]: (r, a) => {

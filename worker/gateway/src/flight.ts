@@ -9,8 +9,12 @@ import {
   OUTCOME_ABSENT,
   OUTCOME_JOINED,
   OUTCOME_OK,
+  OUTCOME_UNSUPPORTED,
+  WHERE_COLO,
+  WHERE_KV,
 } from './abi.ts'
 import type { Buffers } from './buffers.ts'
+import type { Colo } from './colo.ts'
 import type { MemoryCache } from './memory.ts'
 import type { CallerResponse } from './response.ts'
 import type { Answer, Tasks } from './tasks.ts'
@@ -215,7 +219,11 @@ export interface Follower {
 
 /** Carries out an exchange's actions on flights. The exchange takes part in one flight at a time. */
 export class FlightActions {
-  private readonly isolate: { readonly memory: MemoryCache; readonly flights: Flights }
+  private readonly isolate: {
+    readonly memory: MemoryCache
+    readonly flights: Flights
+    readonly colo: Pick<Colo, 'available'>
+  }
   private readonly exchange: Follower
   private readonly working: Working
   private seat: Seat | undefined
@@ -246,7 +254,13 @@ export class FlightActions {
     }
     this.working.outlive()
     this.seat = new Seat(flights, name)
-    this.exchange.tasks.answer(action, EVENT_STORED, this.seat.leads ? OUTCOME_ABSENT : OUTCOME_JOINED)
+    this.exchange.tasks.answer(action, EVENT_STORED, this.seat.leads ? this.absent(action.where) : OUTCOME_JOINED)
+  }
+
+  // The outcome for a leader that would look in these stores next.
+  private absent(where: number): number {
+    const some = where & WHERE_KV || (where & WHERE_COLO && this.isolate.colo.available)
+    return some ? OUTCOME_ABSENT : OUTCOME_UNSUPPORTED
   }
 
   follow(action: Action): void {

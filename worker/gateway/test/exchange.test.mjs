@@ -6,6 +6,7 @@ import {
   ACTION_CANCEL,
   ACTION_FETCH,
   ACTION_FORWARD,
+  ACTION_JOIN,
   ACTION_KEEP,
   ACTION_READ,
   ACTION_RESPOND,
@@ -22,6 +23,7 @@ import {
   NO_BYTES,
   OUTCOME_ABSENT,
   OUTCOME_UNSUPPORTED,
+  WHERE_COLO,
   WHERE_KV,
   WHERE_MEMORY,
 } from '../src/abi.ts'
@@ -62,7 +64,7 @@ const action = (kind, fields) => Object.assign(new Action(), { kind }, fields)
 
 // Serves a request with a stub core, whose function step(event) returns actions. Returns the response when the
 // exchange is over.
-async function exchange(step, request, env = {}) {
+async function exchange(step, request, env = {}, colo = undefined) {
   const engine = {
     start: () => CONFIGURED,
     step: (_nowMs, _shared, _state, _attached, _pinned, event) => ({
@@ -73,7 +75,7 @@ async function exchange(step, request, env = {}) {
   }
   const waiting = []
   const ctx = { waitUntil: (promise) => waiting.push(promise) }
-  const response = await serve(new Isolate(engine), request, env, ctx)
+  const response = await serve(new Isolate(engine, colo), request, env, ctx)
   await Promise.all(waiting)
   return response
 }
@@ -285,6 +287,21 @@ for (const [where, outcome] of [
     const step = ({ kind, code }) =>
       kind === EVENT_REQUEST ? [action(ACTION_READ, { id: 1, key: 'a', where })] : [respond(200, String(code))]
     const response = await exchange(step, new Request('http://gateway.example/'), { KV })
+    assert.equal(await response.text(), String(outcome))
+  })
+}
+
+for (const [where, colo, outcome] of [
+  [0, true, OUTCOME_UNSUPPORTED],
+  [WHERE_COLO, true, OUTCOME_ABSENT],
+  [WHERE_COLO, false, OUTCOME_UNSUPPORTED],
+  [WHERE_KV, false, OUTCOME_ABSENT],
+  [WHERE_KV | WHERE_COLO, false, OUTCOME_ABSENT],
+]) {
+  test(`a leader that would look in stores ${where}, with a cache: ${colo}, has outcome ${outcome}`, async () => {
+    const step = ({ kind, code }) =>
+      kind === EVENT_REQUEST ? [action(ACTION_JOIN, { id: 1, name: 'flight', where })] : [respond(200, String(code))]
+    const response = await exchange(step, new Request('http://gateway.example/'), {}, { available: colo })
     assert.equal(await response.text(), String(outcome))
   })
 }
