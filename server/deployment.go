@@ -57,9 +57,6 @@ func (s *Server) build(c Config) (*deployment, error) {
 	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
 		cfg.Env = append(cfg.Env, abi.Header{Name: name, Value: c.Env[name]})
 	}
-	if c.Database == "" && c.Test.Store == nil { // within one process, leases would not save a round trip
-		cfg.Env = append(cfg.Env, abi.Header{Name: config.EnvLeases, Value: "off"})
-	}
 	parsed, problem := config.Parse(cfg)
 	if problem != "" {
 		return nil, errors.New(problem)

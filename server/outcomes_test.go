@@ -5,14 +5,17 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/postern-ai/postern/core/config"
 )
 
-// TestRefusalsOnSQLite checks that a server with its own database, which uses no leases, counts and records the
-// requests that it refuses.
-func TestRefusalsOnSQLite(t *testing.T) {
+// TestRefusalsWithoutLeases checks that a server whose operator has turned leases off counts and records the requests
+// that it refuses.
+func TestRefusalsWithoutLeases(t *testing.T) {
 	t.Parallel()
 	c := testConfig(nil)
 	c.Test.Store = nil
+	c.Env[config.EnvLeases] = "off"
 	c.Data, c.Out = filepath.Join(t.TempDir(), "data"), &buffer{}
 	r := start(t, c, nil)
 	refuse := func(key string, status int) {

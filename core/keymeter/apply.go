@@ -243,7 +243,7 @@ func (c *call) work() bool {
 	// forget runs first, because it recomputes nextForgetMs from the stored rows, and expire adds new ones.
 	c.forget()
 	c.expire(c.in.NowMs)
-	c.bookLeases()
+	c.bookLeases(c.in.NowMs)
 	reports := m.flushMs != 0 && m.flushMs <= c.in.NowMs
 	if reports {
 		m.returnWithBatch()

@@ -168,9 +168,9 @@ func (c *call) finishIdempotency(s *Settle) (scheduled bool) {
 	return scheduled
 }
 
-// Restart is the command that ends all of the key's requests in progress, because the only process that ran them has
-// ended. Each request is immediately charged its reservation, and the outcome of its idempotency key becomes unknown.
-// The command has no reply.
+// Restart is the command that ends all of the key's requests in progress and leases, because the only process that had
+// them has ended. Each request is immediately charged its reservation, and the outcome of its idempotency key becomes
+// unknown. Each lease is charged all that was not reported. The command has no reply.
 type Restart struct{}
 
 // Encode encodes the command.
@@ -181,10 +181,14 @@ func (*Restart) fields(*abi.Fields) {}
 func (*Restart) reads() []abi.Range { return nil }
 
 func (*Restart) apply(c *call) {
-	if c.m == nil || len(c.m.reservations) == 0 {
+	if c.m == nil || len(c.m.reservations)+len(c.m.leases) == 0 {
 		return
+	}
+	for i := range c.m.leases {
+		c.m.leases[i].endMs = min(c.m.leases[i].endMs, c.in.NowMs)
 	}
 	c.m.advance(c.in.NowMs, c.limits())
 	c.expire(math.MaxUint64)
+	c.bookLeases(math.MaxUint64)
 	c.store()
 }

@@ -314,12 +314,12 @@ func (b *bookedLease) fields(f *abi.Fields) {
 
 func leaseName(id uint64) string { return strconv.FormatUint(id, 36) }
 
-// bookLeases books the maximum that leases may have used if their isolates have died. For each lease, it keeps a row
-// in case a report arrives late.
-func (c *call) bookLeases() {
+// bookLeases books the maximum that leases may have used if their isolates have died. It takes the leases due by a
+// time. For each one, it keeps a row in case a report arrives late.
+func (c *call) bookLeases(byMs uint64) {
 	m := c.m
 	for _, l := range slices.Clone(m.leases) {
-		if l.bookMs() > c.in.NowMs {
+		if l.bookMs() > byMs {
 			continue
 		}
 		b := bookedLease{l.seq, l.startMs, l.endMs, l.placement, l.unused(), l.heldPico}

@@ -210,6 +210,37 @@ func TestLostLeaseIsBooked(t *testing.T) {
 	k.expectUsage("in the end", "m", 5, 0, 550)
 }
 
+// TestRestartBooksLeases checks that a restart of the only process books everything that its leases have not reported.
+// The booked admissions still count in the windows, and nothing of the leases is left.
+func TestRestartBooksLeases(t *testing.T) {
+	k := lender(t, "lending-by-second", money.Dollar)
+	k.borrow(1)
+	k.settle("req_1", 0, 0)
+	k.report(keymeter.Report{SentMs: reportTime, LeaseID: 1, Seq: 1, Requests: []keymeter.Leased{ended("a", 10, 400, 300)}})
+	k.now += 600
+	restart := keymeter.Restart{}
+	for range 2 {
+		k.call(restart.Encode())
+	}
+	if n := k.open(); n != 0 {
+		t.Errorf("%d open after the restart", n)
+	}
+	k.expectUsage("booked", keymeter.Unreported, 49, 49, lentPico-300)
+	if w := k.check().Windows[0]; w.Remaining != 1000-2-49 {
+		t.Errorf("after the restart: %+v", w)
+	}
+	k.now += 1000
+	if w := k.check().Windows[0]; w.Remaining != 1000 {
+		t.Errorf("a second later: %+v", w)
+	}
+	newer := record("lending-by-second")
+	newer.Version++
+	put := keymeter.Put{Status: doc.Active, Record: newer}
+	if reply, err := keymeter.DecodePutReply(k.call(put.Encode())); err != nil || reply.WaitMs != 0 {
+		t.Errorf("a change waits for a booked lease: %v %+v", err, reply)
+	}
+}
+
 // TestBookingIsForgotten checks that a late report is accepted for a day.
 func TestBookingIsForgotten(t *testing.T) {
 	const bookMs = start + heldMs + 60_000

@@ -16,7 +16,7 @@ const plansMore = "- **Production and development** are the environments of keys
 	"  those of the last 60 seconds.\n" +
 	"- **Requests in progress** are those of one key at a time.\n" +
 	"- **Leases** let a Cloudflare location hold a part of a key's limits and budget for a short time, so that most requests need no call\n" +
-	"  to a Durable Object. `postern serve` uses them with PostgreSQL only. See [scaling](../operate/scaling.md).\n\n" +
+	"  to a Durable Object. `postern serve` uses them, too. See [scaling](../operate/scaling.md).\n\n" +
 	"To change a plan or add one, put it under `plans` in `POSTERN_CATALOG`, with all its fields: an omitted limit means no limit. See\n" +
 	"[models, providers, tiers and plans](models.md)."
 

@@ -97,6 +97,8 @@ var variables = []Variable{
 		Help: "off serves no documentation at /docs, and errors have no link to it."},
 	{Name: config.EnvMaxBodyBytes, Key: "maxBodyBytes", Default: "4000000", Form: "an integer between 1 and 4294967295", apply: env(config.EnvMaxBodyBytes, isBodyLimit),
 		Help: "Maximum size of a request body in bytes."},
+	{Name: config.EnvLeases, Key: "leases", Default: "on", Form: "on or off", apply: env(config.EnvLeases, isSwitch),
+		Help: "off: no plan has leases, and each request calls the counter of its key."},
 	{Name: config.EnvCatalog, Key: "catalog", Form: "a JSON object", apply: env(config.EnvCatalog, func(string) bool { return true }),
 		Help: "Models, prices, tiers, plans and timeouts that are added to the catalog or replace its entries."},
 }

@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"github.com/tidwall/gjson"
+
+	"github.com/postern-ai/postern/core/keymeter"
 )
 
 type project struct {
@@ -102,21 +104,31 @@ func (d *deployment) collect() {
 	}
 }
 
-// figures are the totals of a project's usage.
+// figures are the totals of a project's usage. Lost leases count only in lost and used.
 type figures struct {
 	requests, expired, estimated, prompt, completion int64 // requests are served ones
 	cost, used                                       float64
+	lost                                             lost
+}
+
+// lost is the usage booked for lost leases: the admissions that no report named, and the budget lent for them.
+type lost struct {
+	requests int64
+	cost     float64
 }
 
 // settled returns the number of requests whose reported usage was booked.
 func (f figures) settled() int64 { return f.requests - f.expired - f.estimated }
 
+// readFigures reads usage by model.
 func readFigures(body []byte) figures {
 	total := gjson.GetBytes(body, "totals")
 	number := func(name string) int64 { return total.Get(name).Int() }
+	unreported := gjson.GetBytes(body, `rows.#(model=="`+keymeter.Unreported+`")`)
+	l := lost{unreported.Get("expired").Int(), unreported.Get("cost").Num}
 	return figures{
-		requests: number("outcomes.served"), expired: number("expired"), estimated: number("estimated"),
-		prompt: number("promptTokens"), completion: number("completionTokens"), cost: total.Get("cost").Num,
-		used: gjson.GetBytes(body, "budget.used").Num,
+		requests: number("outcomes.served") - l.requests, expired: number("expired") - l.requests, estimated: number("estimated"),
+		prompt: number("promptTokens"), completion: number("completionTokens"), cost: total.Get("cost").Num - l.cost,
+		used: gjson.GetBytes(body, "budget.used").Num, lost: l,
 	}
 }

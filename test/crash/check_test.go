@@ -56,7 +56,7 @@ func (w *world) checkSettled() {
 
 func (d *deployment) figures(p *project) figures {
 	d.Helper()
-	return readFigures(d.mustAdmin("GET", "projects/"+p.id+"/usage", "").body)
+	return readFigures(d.mustAdmin("GET", "projects/"+p.id+"/usage?by=model", "").body)
 }
 
 // sums adds up the outcomes of a project's requests.
@@ -86,17 +86,17 @@ func (w *world) checkUsage(p *project, f figures) {
 	if least, most := leastAmount*float64(f.expired), mostAmount*float64(f.expired); flagged < least-1e-9 || flagged > most+1e-9 {
 		w.Errorf("%s: %d expired requests cost %g, want %g to %g", p.name, f.expired, flagged, least, most)
 	}
-	if math.Abs(f.cost-f.used) > 1e-9 {
-		w.Errorf("%s: the budget used is %g, but the cost is %g", p.name, f.used, f.cost)
+	if cost := f.cost + f.lost.cost; math.Abs(cost-f.used) > 1e-9 {
+		w.Errorf("%s: the budget used is %g, but the cost is %g", p.name, f.used, cost)
 	}
 	p.read = f
 }
 
 // complete reports whether every response by the provider and every response to a caller is booked. An estimate is
-// enough.
+// enough, and so is an admission of a lost lease.
 func (p *project) complete(f figures) error {
 	all := p.sums()
-	if booked := f.settled() + f.expired; booked < int64(p.answered) || booked < int64(all.served) {
+	if booked := f.settled() + f.expired + f.lost.requests; booked < int64(p.answered) || booked < int64(all.served) {
 		return fmt.Errorf("%+v; the provider answered %d, %+v", f, p.answered, all)
 	}
 	return nil

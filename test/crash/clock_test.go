@@ -94,7 +94,7 @@ func (s *stepped) stepInFlight(by time.Duration) {
 	})
 	s.step(by)
 	s.eventually("the reservation expires", func() error {
-		f := readFigures(s.mustAdmin("GET", "projects/"+s.main.id+"/usage", "").body)
+		f := readFigures(s.mustAdmin("GET", "projects/"+s.main.id+"/usage?by=model", "").body)
 		if by > 0 && f.expired == 0 {
 			return fmt.Errorf("%+v", f)
 		}
@@ -124,7 +124,7 @@ func (s *stepped) checkBooks() {
 	s.collect()
 	served := s.steady.now().served + s.daily.now().served + s.second.now().served
 	s.eventually("the usage equals what the provider counted", func() error {
-		f := readFigures(s.mustAdmin("GET", "projects/"+s.main.id+"/usage", "").body)
+		f := readFigures(s.mustAdmin("GET", "projects/"+s.main.id+"/usage?by=model", "").body)
 		answered := int64(s.main.answered)
 		if f.requests != answered || int64(served) != answered || f.expired+f.estimated != 0 || f.prompt != 100*answered ||
 			!near(f.cost, answerCost*float64(answered)) || !near(f.cost, f.used) {

@@ -68,6 +68,7 @@ func (w *world) report() {
 	for _, o := range w.operators {
 		changes += len(o.all)
 	}
-	fmt.Fprintf(os.Stdout, "crash tests: %d kills, %d requests sent, %d served, %d refused, %d key changes; %d settled, %d estimated\n",
-		*kills, all.sent, all.served, all.refused, changes, w.main.read.settled()+w.small.read.settled(), w.main.read.expired+w.small.read.expired)
+	a, b := w.main.read, w.small.read
+	fmt.Fprintf(os.Stdout, "crash tests: %d kills, %d requests sent, %d served, %d refused, %d key changes; %d settled, %d estimated, %d of lost leases\n",
+		*kills, all.sent, all.served, all.refused, changes, a.settled()+b.settled(), a.expired+b.expired, a.lost.requests+b.lost.requests)
 }

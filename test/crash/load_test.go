@@ -96,7 +96,7 @@ func (w *world) violate(a *account) {
 // readUsage records the usage of a project. A crash must not decrease this usage.
 func (w *world) readUsage() {
 	for _, p := range []*project{w.main, w.small} {
-		got, err := w.admin("GET", "projects/"+p.id+"/usage", "")
+		got, err := w.admin("GET", "projects/"+p.id+"/usage?by=model", "")
 		if err != nil {
 			return
 		}
