@@ -154,8 +154,8 @@ func (x *exchange) end() {
 func (x *exchange) step(event abi.Event) bool {
 	h := x.host
 	h.Stats.Steps.Add(1)
-	in := abi.StepInput{NowMs: x.now(), State: x.state, Attached: x.buffers[abi.AttachedBuffer], Waiting: x.seat.waiting(), Event: event}
-	out, err := h.isolate.step(&in, x.pinned, h.run)
+	in := abi.StepInput{State: x.state, Attached: x.buffers[abi.AttachedBuffer], Waiting: x.seat.waiting(), Event: event}
+	out, err := h.isolate.step(&in, x.pinned, x.now, h.run)
 	if err != nil {
 		return false
 	}

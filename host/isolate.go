@@ -32,12 +32,14 @@ func newIsolate(clock store.Clock, bounds *abi.Configured, limit uint64) *isolat
 }
 
 // step runs one step of the core on the blob and on the entry that is pinned under a key. An empty key means no
-// entry.
-func (i *isolate) step(in *abi.StepInput, key string, run func(*abi.StepInput) (abi.StepOutput, error)) (abi.StepOutput, error) {
+// entry. The step's time is read after its content. Otherwise a step that waited for the processor or ran again would
+// be older than the content, and the core would conclude that the clock has gone back.
+func (i *isolate) step(in *abi.StepInput, key string, now func() uint64, run func(*abi.StepInput) (abi.StepOutput, error)) (abi.StepOutput, error) {
 	for range swapTries {
 		i.mu.Lock()
 		seen, entry := i.read(in, key)
 		i.mu.Unlock()
+		in.NowMs = now()
 		out, err := run(in)
 		if err != nil || !out.SharedChanged && !out.PinnedChanged {
 			return out, err
@@ -55,6 +57,7 @@ func (i *isolate) step(in *abi.StepInput, key string, run func(*abi.StepInput) (
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.read(in, key)
+	in.NowMs = now()
 	out, err := run(in)
 	if err == nil {
 		i.write(&out, key)

@@ -47,7 +47,32 @@ func TestIsolateIgnoresFailedStep(t *testing.T) {
 	failing := func(*abi.StepInput) (abi.StepOutput, error) {
 		return abi.StepOutput{SharedChanged: true, Shared: []byte("after")}, errMemory
 	}
-	if _, err := i.step(&abi.StepInput{}, "", failing); err == nil || string(i.shared) != "before" {
+	if _, err := i.step(&abi.StepInput{}, "", func() uint64 { return 1 }, failing); err == nil || string(i.shared) != "before" {
 		t.Errorf("blob %q, error %v", i.shared, err)
+	}
+}
+
+// TestStepsAreNotOlderThanTheirContent: a step that another one has overtaken runs again at a later time than that
+// one, however often that happens.
+func TestStepsAreNotOlderThanTheirContent(t *testing.T) {
+	i, clock := newIsolate(nil, &stubConfigured, 0), uint64(0)
+	now := func() uint64 { clock++; return clock }
+	var latest, runs uint64
+	write := func(in *abi.StepInput) (abi.StepOutput, error) {
+		if in.NowMs < latest {
+			t.Errorf("a step at %d changes the content of a step at %d", in.NowMs, latest)
+		}
+		latest = in.NowMs
+		return abi.StepOutput{SharedChanged: true}, nil
+	}
+	overtaken := func(in *abi.StepInput) (abi.StepOutput, error) {
+		if runs++; runs <= swapTries {
+			_, err := i.step(&abi.StepInput{}, "", now, write)
+			return abi.StepOutput{SharedChanged: true}, err
+		}
+		return write(in)
+	}
+	if _, err := i.step(&abi.StepInput{}, "", now, overtaken); err != nil || runs != swapTries+1 {
+		t.Errorf("%d runs, %v", runs, err)
 	}
 }
