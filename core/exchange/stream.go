@@ -78,6 +78,9 @@ func (x *exchange) streamEvents(events []sse.Event, ok, final bool) {
 	st := &x.s.stream
 	out := st.held
 	st.held = nil
+	if st.passThrough {
+		out = slices.Grow(out, sizeOf(events))
+	}
 	var deltas abi.Writer
 	for i := range events {
 		result := eventMalformed

@@ -95,6 +95,14 @@ func (x *exchange) appendDeltas(deltas []byte) {
 	}
 }
 
+// sizeOf returns about the number of bytes of events as appendEvent writes them.
+func sizeOf(events []sse.Event) (n int) {
+	for i := range events {
+		n += len(events[i].Name) + len(events[i].Data) + len("event: \ndata: \n\n")
+	}
+	return n
+}
+
 func appendEvent(out []byte, e *sse.Event) []byte {
 	if e.Name != "" {
 		out = append(append(append(out, "event: "...), e.Name...), '\n')

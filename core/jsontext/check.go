@@ -174,6 +174,9 @@ func (s *scanner) key() Problem {
 	if p := s.text(); p != OK {
 		return p
 	}
+	if s.keys == nil {
+		s.keys = make([]span, 0, 16) // enough for most texts
+	}
 	s.keys = append(s.keys, span{start, s.at - 1})
 	s.space()
 	if s.peek() != ':' {

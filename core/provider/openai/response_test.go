@@ -175,6 +175,9 @@ var streams = []struct {
 	}},
 	{"error as the first event", []string{`{"error":{"message":"The server had an error","type":"server_error","param":null,"code":null}}`},
 		[]chat.Delta{{Kind: chat.DeltaError, Name: "server_error", Text: "The server had an error"}}},
+	{"error after content and usage", []string{`{"id":"c","choices":[{"delta":{"content":"a"}}],"usage":{"prompt_tokens":1},"error":{"message":"Gone"}}`},
+		[]chat.Delta{{Kind: chat.DeltaError, Text: "Gone"}}},
+	{"error null", []string{`{"error":null,"choices":[{"delta":{"content":"a"}}],"usage":null}`}, []chat.Delta{{Kind: chat.DeltaStart}, {Kind: chat.DeltaText, Text: "a"}}},
 	{"error as a string", []string{`{"code":"unavailable","error":"Overloaded"}`}, []chat.Delta{{Kind: chat.DeltaError, Text: "Overloaded"}}},
 }
 

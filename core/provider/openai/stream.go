@@ -19,15 +19,18 @@ func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]cha
 	if !root.IsObject() {
 		return out, false
 	}
-	if e := jsonvalue.Get(root.Raw, "error"); e.Exists() && e.Type != gjson.Null {
-		return append(out, chat.Delta{Kind: chat.DeltaError, Name: jsonvalue.Text(e.Raw, "type"), Text: errorText(root)}), true
-	}
+	before := len(out)
+	failure := ""
 	if !s.Started {
 		s.Started = true
 		out = append(out, chat.Delta{Kind: chat.DeltaStart, ID: jsonvalue.Text(root.Raw, "id"), Model: jsonvalue.Text(root.Raw, "model")})
 	}
 	root.ForEach(func(key, value gjson.Result) bool {
 		switch key.Str {
+		case "error":
+			if value.Type != gjson.Null {
+				failure = value.Raw
+			}
 		case chat.TierMember:
 			wire.Names(&s.Usage, chat.TierMember, value)
 		case "choices":
@@ -35,17 +38,27 @@ func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]cha
 				out = choiceDeltas(s, choice, out)
 				return true
 			})
-		case "usage", "x_groq":
-			if key.Str == "x_groq" { // Groq's older location for usage
-				value = jsonvalue.Get(value.Raw, "usage")
-			}
-			if u := usage(value); u.Reported {
-				out = append(out, chat.Delta{Kind: chat.DeltaUsage, Usage: u})
-			}
+		case "usage":
+			out = usageDelta(out, value)
+		case "x_groq": // Groq's older location for usage
+			out = usageDelta(out, jsonvalue.Get(value.Raw, "usage"))
 		}
-		return true
+		return failure == ""
 	})
+	if failure != "" {
+		return append(out[:before], chat.Delta{Kind: chat.DeltaError, Name: jsonvalue.Text(failure, "type"), Text: errorText(root)}), true
+	}
 	return nameTier(s, out), s.Flags != invalidCalls && len(s.Calls)+len(s.Held) <= maxCallBytes
+}
+
+// usageDelta reads the usage, which is null in all chunks but the last.
+func usageDelta(out []chat.Delta, v gjson.Result) []chat.Delta {
+	if v.IsObject() {
+		if u := usage(v); u.Reported {
+			return append(out, chat.Delta{Kind: chat.DeltaUsage, Usage: u})
+		}
+	}
+	return out
 }
 
 // nameTier adds the tier to usage that was just read if the stream has already named the tier. The tier can also

@@ -13,9 +13,12 @@ import (
 //
 //go:noinline
 func Names(u *chat.Usage, member string, v gjson.Result) {
-	if v.Type == gjson.String && v.Str != "" {
+	if v.Type != gjson.String || v.Str == "" {
+		return
+	}
+	if term := chat.Term(member, v.Str); u.Extras == nil || u.Terms != term { // every chunk of a stream repeats the tier
 		e := u.Edit()
-		e.Terms = chat.AddTerm(e.Terms, chat.Term(member, v.Str))
+		e.Terms = chat.AddTerm(e.Terms, term)
 	}
 }
 
