@@ -1,5 +1,5 @@
 // Command pgserver runs a PostgreSQL server for the benchmark of `postern serve`, with an empty database that waits for the
-// disk. It prints the database's URL, and removes the server when it gets a signal to end.
+// disk. It prints the database's URL and PostgreSQL's version, and removes the server when it gets a signal to end.
 package main
 
 import (
@@ -19,7 +19,12 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(server.URL("postgres"))
+	version, err := server.Query(ctx, "postgres", "SHOW server_version")
+	if err != nil {
+		server.Remove()
+		log.Fatal(err)
+	}
+	fmt.Println(server.URL("postgres"), version)
 	<-ctx.Done()
 	server.Remove()
 }

@@ -41,12 +41,15 @@ async function printing(program, ...args) {
 }
 
 export const startUpstream = () => printing('upstream')
-export const startReverseProxy = (upstream) => printing('reverseproxy', upstream.url)
+
+/** A reverse proxy. kind is "blocks" or "events"; see bench/reverseproxy. */
+export const startReverseProxy = (upstream, kind = 'blocks') => printing('reverseproxy', upstream.url, kind)
 
 /** A PostgreSQL server that waits for the disk, with an empty database. */
 export async function startPostgres() {
   const child = start(join(OUT, 'postgres'), [], { stdout: 'pipe' })
-  return { child, url: await firstLine(child, child.stdout) }
+  const [url, version] = (await firstLine(child, child.stdout)).split(' ')
+  return { child, url, version }
 }
 
 /** Postern with everything enabled. Log lines go to a file, and the second listener serves the metrics. */
