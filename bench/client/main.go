@@ -1,8 +1,9 @@
 // Command client sends chat completions at a fixed rate, or sends streams back to back, and prints latencies as JSON.
 //
-// At a fixed rate, the latency of a request counts from the time at which the request was due, not from the time at
-// which a connection was free. If the server stalls, all requests that were due in the meantime are late. This avoids
-// coordinated omission.
+// At a fixed rate, the load is open: requests are due at equal intervals, whether or not the server has answered the ones
+// before. The latency of a request counts from the time at which the request was due, not from the time at which a
+// connection was free. If the server stalls, all requests that were due in the meantime are late. This avoids coordinated
+// omission.
 package main
 
 import (
@@ -13,15 +14,17 @@ import (
 	"log"
 	"net/http"
 	"os"
-	"slices"
+	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
 var (
 	address     = flag.String("url", "", "URL of the endpoint")
 	headers     = flag.String("headers", "", "request headers: name=value, separated by semicolons")
+	prompt      = flag.String("prompt", "Say hello,", "beginning of the prompts; the upstream knows some words")
 	name        = flag.String("name", "", "name of the round, so that no two rounds send the same prompts")
 	connections = flag.Int("connections", 64, "maximum number of connections")
 	rate        = flag.Float64("rate", 0, "requests per second; 0: streams, one after the other on each connection")
@@ -35,15 +38,18 @@ type result struct {
 	failure      string
 }
 
-// summary is the output. Latencies are in milliseconds. first is the time to the first byte of the body.
+// summary is the output. Latencies are in milliseconds. Those without "first" count to the end of the response, and the
+// others to the first byte of the body. Buckets are those of the histogram.
 type summary struct {
-	Requests int     `json:"requests"`
-	Errors   int     `json:"errors"`
-	Failed   int     `json:"failed"` // the same number, under the name that load.lua prints
-	Seconds  float64 `json:"seconds"`
-	P50      float64 `json:"p50ms"`
-	P99      float64 `json:"p99ms"`
-	FirstP50 float64 `json:"firstP50ms"`
+	Requests int          `json:"requests"`
+	Errors   int          `json:"errors"`
+	Failed   int          `json:"failed"` // the same number, under the name that load.lua prints
+	Seconds  float64      `json:"seconds"`
+	P50      float64      `json:"p50ms"`
+	P99      float64      `json:"p99ms"`
+	FirstP50 float64      `json:"firstP50ms"`
+	FirstP99 float64      `json:"firstP99ms"`
+	Buckets  [][2]float64 `json:"buckets"`
 }
 
 func main() {
@@ -52,23 +58,15 @@ func main() {
 	results := make([]result, *count)
 	var jobs sync.WaitGroup
 	start := time.Now()
-	numbers := make(chan int, *count)
-	for i := range *count {
-		numbers <- i
-	}
-	close(numbers)
+	jobsDue := make(chan job, *count) // holds all jobs, so that a slow server does not delay later jobs
 	for range *connections {
 		jobs.Go(func() {
-			for i := range numbers {
-				due := time.Now()
-				if *rate > 0 {
-					due = start.Add(time.Duration(float64(i) / *rate * float64(time.Second)))
-					time.Sleep(time.Until(due))
-				}
-				results[i] = send(client, i, due)
+			for j := range jobsDue {
+				results[j.number] = send(client, j)
 			}
 		})
 	}
+	pace(start, jobsDue)
 	jobs.Wait()
 	s, problem := summarize(results, time.Since(start))
 	if problem != "" {
@@ -79,8 +77,37 @@ func main() {
 	}
 }
 
-func send(client *http.Client, i int, due time.Time) (r result) {
-	body := fmt.Sprintf(`{"model":"gpt-4.1-mini","stream":%t,"messages":[{"role":"user","content":"Say hello, %s %d."}]}`, *rate == 0, *name, i)
+// job is a request and the time at which it is due.
+type job struct {
+	number int
+	due    time.Time // zero: as soon as a connection is free
+}
+
+// pace hands out the jobs when they are due. It sleeps in a thread of its own, because the timers of Go's scheduler may
+// fire a millisecond late.
+func pace(start time.Time, jobsDue chan<- job) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	defer close(jobsDue)
+	for i := range *count {
+		j := job{number: i}
+		if *rate > 0 {
+			j.due = start.Add(time.Duration(float64(i) / *rate * float64(time.Second)))
+			for wait := time.Until(j.due); wait > 0; wait = time.Until(j.due) {
+				interval := syscall.NsecToTimespec(int64(wait))
+				_ = syscall.Nanosleep(&interval, nil) // a signal may end it early
+			}
+		}
+		jobsDue <- j
+	}
+}
+
+func send(client *http.Client, j job) (r result) {
+	due := j.due
+	if due.IsZero() {
+		due = time.Now()
+	}
+	body := fmt.Sprintf(`{"model":"gpt-4.1-mini","stream":%t,"messages":[{"role":"user","content":"%s %s %d."}]}`, *rate == 0, *prompt, *name, j.number)
 	request, err := http.NewRequest(http.MethodPost, *address, strings.NewReader(body))
 	if err != nil {
 		log.Fatal(err)
@@ -111,31 +138,20 @@ func send(client *http.Client, i int, due time.Time) (r result) {
 // describes the failure. If every request to a peer failed, the latencies are 0.
 func summarize(results []result, took time.Duration) (s summary, problem string) {
 	s.Requests, s.Seconds = len(results), took.Seconds()
-	var served []result
+	var total, first histogram
 	for _, r := range results {
 		if r.failure == "" {
-			served = append(served, r)
+			total.add(r.total)
+			first.add(r.first)
 		} else {
 			s.Failed, problem = s.Failed+1, r.failure
 		}
 	}
+	s.P50, s.P99 = total.percentile(50), total.percentile(99)
+	s.FirstP50, s.FirstP99 = first.percentile(50), first.percentile(99)
+	s.Buckets = total.buckets()
 	if s.Errors = s.Failed; s.Failed > 0 && !*peer {
 		return s, fmt.Sprintf("%d of %d requests failed, the last one: %s", s.Failed, len(results), problem)
 	}
-	if len(served) == 0 {
-		return s, ""
-	}
-	total := func(r result) time.Duration { return r.total }
-	s.P50, s.P99 = percentile(served, total, 50), percentile(served, total, 99)
-	s.FirstP50 = percentile(served, func(r result) time.Duration { return r.first }, 50)
 	return s, ""
-}
-
-func percentile(results []result, of func(result) time.Duration, p int) float64 {
-	all := make([]time.Duration, len(results))
-	for i, r := range results {
-		all[i] = of(r)
-	}
-	slices.Sort(all)
-	return float64(all[(len(all)-1)*p/100].Microseconds()) / 1000
 }

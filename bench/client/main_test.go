@@ -10,6 +10,18 @@ import (
 	"time"
 )
 
+// TestDue checks that a request that could not be sent when it was due is late.
+func TestDue(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") }))
+	defer server.Close()
+	defer func(url string, perSecond float64) { *address, *rate = url, perSecond }(*address, *rate)
+	*address, *headers, *rate = server.URL, "x-api-key=k", 1
+	const stall = time.Hour
+	if r := send(http.DefaultClient, job{due: time.Now().Add(-stall)}); r.failure != "" || r.first < stall || r.total < r.first {
+		t.Errorf("%+v", r)
+	}
+}
+
 // TestFailures checks that a 500 from a peer is only counted, even if the peer sends nothing else. A 500 from any
 // other server must be a problem.
 func TestFailures(t *testing.T) {
@@ -40,7 +52,7 @@ func TestFailures(t *testing.T) {
 		*peer = c.peer
 		var results []result
 		for i := range 4 {
-			results = append(results, send(http.DefaultClient, i, time.Now()))
+			results = append(results, send(http.DefaultClient, job{number: i}))
 		}
 		s, problem := summarize(results, time.Second)
 		if s.Failed != c.failed || s.Errors != c.failed || s.Requests != 4 || !strings.HasPrefix(problem, c.problem) || (problem == "") != (c.problem == "") {

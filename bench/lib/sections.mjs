@@ -4,6 +4,7 @@ import { governed } from './governed.mjs'
 import { governor } from './governor.mjs'
 import { hops } from './hops.mjs'
 import { KEYS, levels } from './levels.mjs'
+import { latency } from './openloop.mjs'
 import { peers, work } from './peers.mjs'
 import { startup } from './startup.mjs'
 import { memory, steps } from './steps.mjs'
@@ -25,6 +26,7 @@ const comparison = (title, ...measurements) => ({
 
 export const sections = {
   throughput: comparison('Requests in plain workerd', throughput),
+  latency: { title: 'Latency in plain workerd at fixed rates', run: latency },
   streams: comparison('Streams in plain workerd', streams, governed),
   core: comparison(
     'The core',

@@ -1,8 +1,9 @@
 // Rounds of load on one server: throughput, latency at a fixed rate, streams.
 import { closeSync, fdatasyncSync, openSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
+import { client } from '../latency.mjs'
 import { load, median } from '../load.mjs'
-import { cpuSeconds, OUT, output } from '../process.mjs'
+import { cpuSeconds } from '../process.mjs'
 
 const PATH = '/v1/chat/completions'
 const CHUNKS = 500
@@ -25,25 +26,22 @@ export function closed(server, { connections, seconds, mode = 'unique', keys = [
   return load(server.url, server.child, options)
 }
 
-async function client(server, options) {
+function send(server, options) {
   const headers = [server.headers, `x-api-key=${server.key}`].filter(Boolean).join(';')
-  const flags = { url: server.url + PATH, name: unique(), headers, peer: Boolean(server.peer), ...options }
-  return JSON.parse(
-    await output(
-      join(OUT, 'client'),
-      Object.entries(flags).map(([name, value]) => `-${name}=${value}`),
-    ),
-  )
+  return client({ url: server.url + PATH, name: unique(), headers, peer: Boolean(server.peer), ...options })
 }
 
 /** Latencies of requests at a fixed rate. */
 export const open = (server, { connections, rate, seconds }) =>
-  client(server, { connections, rate, count: Math.ceil(rate * seconds) })
+  send(server, { connections, rate, count: Math.ceil(rate * seconds) })
 
-/** Streams of 500 chunks: chunks per second of the server's CPU time. */
-export async function streams(server, { connections, count }) {
+/**
+ * Streams of 500 chunks: chunks per second of the server's CPU time. If paced is set, a stream has one chunk per
+ * millisecond. Otherwise, its chunks come as fast as possible.
+ */
+export async function streams(server, { connections, count, paced = false }) {
   const before = cpuSeconds(server.child)
-  const result = await client(server, { connections, count })
+  const result = await send(server, { connections, count, ...(paced ? { prompt: 'paced' } : {}) })
   return { ...result, perCore: ((result.requests - result.failed) * CHUNKS) / (cpuSeconds(server.child) - before) }
 }
 
