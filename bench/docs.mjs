@@ -1,6 +1,6 @@
 // Writes the figures in docs/project/performance.md and README.md from bench/results.json. With --keep, it first
-// replaces that file with the results of the last `make bench`.
-import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
+// replaces the figures in that file with those of the last `make bench` and of the last `make bench-selfhosted`.
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { tables } from './lib/markdown.mjs'
 import { QUICK } from './lib/options.mjs'
@@ -25,14 +25,25 @@ function write(name, text) {
   writeFileSync(file, `${page.slice(0, from + FROM.length)}\n\n${text}\n${page.slice(to)}`)
 }
 
+/** The results of the last run of one benchmark, or undefined if there was none. */
+function last(name, command) {
+  const file = join(OUT, name)
+  if (!existsSync(file)) return undefined
+  const results = JSON.parse(readFileSync(file, 'utf8'))
+  if (results.complete === false) fail(`the last run was not complete: run \`${command}\``)
+  if (results.quick && !QUICK)
+    fail(`the last run was a quick one: run \`${command}\`, or set QUICK=1 to try this command`)
+  return results
+}
+
 function keep() {
-  const last = join(OUT, 'results.json')
-  if (!existsSync(last)) fail('there are no figures: run `PEERS=1 make bench` first')
-  const { quick, complete } = JSON.parse(readFileSync(last, 'utf8'))
-  if (!complete) fail('the last run was not complete: run `PEERS=1 make bench`')
-  if (quick && !QUICK)
-    fail('the last run was a quick one: run `PEERS=1 make bench`, or set QUICK=1 to try this command')
-  copyFileSync(last, kept)
+  const edge = last('results.json', 'PEERS=1 make bench')
+  const server = last('selfhosted.json', 'make bench-selfhosted')
+  if (edge === undefined && server === undefined)
+    fail('there are no figures: run `PEERS=1 make bench` and `make bench-selfhosted` first')
+  const { selfhosted, ...before } = JSON.parse(readFileSync(kept, 'utf8'))
+  const results = { ...(edge ?? before), selfhosted: server ?? selfhosted }
+  writeFileSync(kept, `${JSON.stringify(results, null, 2)}\n`)
 }
 
 if (process.argv[2] === '--keep') keep()

@@ -5,12 +5,13 @@
 // ONLY=hops,peers repeats only some of the sections and keeps the last run's results for the others.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { unexplained, why } from './lib/explanations.mjs'
 import { bundle } from './lib/gateway.mjs'
 import { CONNECTIONS } from './lib/load.mjs'
 import { PEERS, QUICK } from './lib/options.mjs'
 import { OUT, output, stop } from './lib/process.mjs'
 import { build, startUpstream } from './lib/programs.mjs'
-import { machine } from './lib/results.mjs'
+import { described, machine } from './lib/results.mjs'
 import { sections } from './lib/sections.mjs'
 import { table } from './lib/table.mjs'
 
@@ -19,11 +20,11 @@ const say = (text) => console.error(`bench: ${((performance.now() - started) / 1
 const only = process.env.ONLY?.split(',')
 
 say('building')
-await build('upstream', 'colo')
+await build('upstream', 'colo', 'client')
 const seed = JSON.parse(await output('go', ['run', './bench/seed']))
 const parts = await bundle('bundle', 'wrangler.toml')
 const upstream = await startUpstream()
-const results = { date: new Date().toISOString().slice(0, 10), quick: QUICK, machine: machine(), sections: {} }
+const results = { date: new Date().toISOString().slice(0, 10), quick: QUICK, machine: await machine(), sections: {} }
 const file = join(OUT, 'results.json')
 const last = only && existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')).sections : {}
 const failures = []
@@ -50,9 +51,11 @@ results.seconds = Math.round((performance.now() - started) / 1000)
 mkdirSync(OUT, { recursive: true })
 writeFileSync(file, `${JSON.stringify(results, null, 2)}\n`)
 
-console.log(`\nplain workerd, ${CONNECTIONS} connections, medians; ratios are of pairs in the same round`)
-for (const { title, head, rows, notes } of Object.values(results.sections)) {
-  console.log(`\n${title}\n\n${table(head, rows)}\n${notes.length > 0 ? `\n${notes.join('\n')}\n` : ''}`)
+console.log(`\n${described(results.machine)}`)
+console.log(`plain workerd, ${CONNECTIONS} connections, medians; ratios are of pairs in the same round`)
+for (const section of Object.values(results.sections)) {
+  console.log(`\n${section.title}\n\n${table(section.head, section.rows)}\n`)
+  for (const line of [...section.notes, ...why(section), ...unexplained(section)]) console.log(line)
 }
 for (const failure of failures) console.error(`\nfailed: ${failure}`)
 process.exit(failures.length > 0 ? 1 : 0)

@@ -1,14 +1,8 @@
 // The tables of docs/project/performance.md, built from a run's results. Every figure in them comes from the results.
 
-/** A cell's text for readers, who do not know the word "object call". */
-const cell = (text) => text.replaceAll('|', '\\|').replaceAll('object call', 'Durable Object call')
-
-/** A Markdown table of some columns of a section. */
-function table({ head, rows }, columns, wanted = () => true) {
-  const cells = rows.filter(wanted).map((row) => columns.map(([, name]) => cell(row[head.indexOf(name)] || '–')))
-  const line = (texts) => `| ${texts.join(' | ')} |`
-  return [line(columns.map(([title]) => title)), `|${'---|'.repeat(columns.length)}`, ...cells.map(line)].join('\n')
-}
+import { edgeLatency, missed, server } from './markdownserver.mjs'
+import { comparison, table, targetColumns } from './markdowntable.mjs'
+import { described } from './results.mjs'
 
 const capital = (name) => name[0].toUpperCase() + name.slice(1)
 
@@ -20,6 +14,7 @@ function operations(hops) {
     ['KV reads', 'KV reads'],
     ['KV writes', 'KV writes'],
     ['$ per million', '$'],
+    ...targetColumns('target'),
   ])
 }
 
@@ -45,6 +40,7 @@ ${table(
     ['Added calls', 'added calls'],
     ['Added rows', 'added rows'],
     ['Added $', 'added $'],
+    ...targetColumns('target (added)'),
   ],
   ([, ledgers]) => ledgers !== '',
 )}
@@ -58,15 +54,9 @@ function geography(far) {
     ['Added, median', 'p50'],
     ['Added, p95', 'p95'],
     ['Added beyond one call', 'beyond one call'],
+    ...targetColumns('target (p50)'),
   ])
 }
-
-const comparison = [
-  ['Measured', 'what'],
-  ['Postern', 'Postern'],
-  ['Baseline', 'baseline'],
-  ['Ratio (median of pairs)', 'ratio'],
-]
 
 const peers = (section) => `
 ## Other gateways
@@ -80,7 +70,8 @@ ${table(
 `
 
 /** The tables, each in its own section. */
-export function tables({ quick, machine, sections }) {
+export function tables({ date, quick, machine, sections, selfhosted }) {
+  const all = { ...sections, ...selfhosted?.sections }
   return `\
 ${quick ? '**These figures are of a short trial on a busy machine. Do not rely on them.**\n\n' : ''}## Cost on Cloudflare
 
@@ -104,14 +95,19 @@ ${geography(sections.geography)}
 ## Throughput and CPU time
 
 In all rows, Postern authenticates requests, applies limits and budgets, uses its cache and writes its log line. The baselines are
-minimal Workers, measured in the same run on a machine with ${machine.cores} cores, with a local test provider and workerd
-${machine.workerd}. Times and rates are medians of all rounds. A ratio is the median of the ratios of all pairs of rounds, so it can
+minimal Workers, measured in the same run with a local test provider. Times and rates are medians of all rounds. A ratio is the median of the ratios of all pairs of rounds, so it can
 differ from the quotient of the two medians.
 
+The figures of ${date} are from this machine: ${described(machine)}.
+
 In workerd, the Cache API sends two HTTP requests to another process for each uncached request. A deployed Worker does not have this
-overhead. The rows with "no Cache API" show Postern without it, as on \`workers.dev\`. \`make bench\` also compares the figures
-with the project's targets.
+overhead. The rows with "no Cache API" show Postern without it, as on \`workers.dev\`. Targets that are not met are explained
+[below](#targets-that-are-not-met).
 
 ${table(sections.throughput, comparison)}
-${sections.peers ? peers(sections.peers) : ''}`
+
+### Streams, the core and start
+
+${['streams', 'core'].map((name) => table(sections[name], comparison)).join('\n\n')}
+${sections.latency ? edgeLatency(sections.latency) : ''}${sections.peers ? peers(sections.peers) : ''}${selfhosted ? server(selfhosted) : ''}${missed(all)}`
 }
