@@ -8,6 +8,7 @@ import { gatewayConfig, measured, plant } from './gateway.mjs'
 import { QUICK } from './options.mjs'
 import { BENCH, stop } from './process.mjs'
 import { startColo } from './programs.mjs'
+import { sparseCases } from './sparse.mjs'
 import { serve } from './workerd.mjs'
 
 const SCALE = QUICK ? 0.1 : 1
@@ -250,13 +251,21 @@ export function unrest({ name }, tags) {
   if (own.length > 0) return `its objects were still at work a minute later, for ${own}`
 }
 
-/** Counts each case. The one that lasts a minute runs in parallel with the others. */
+/** Counts a case whose keys have a project each. */
+async function runSparse(to, one, seed, before, failures) {
+  const projects = one.projects.map((name) => seed[name])
+  before[one.name] = await one.prepare(to, projects)
+  failures[one.name] = checked(one, await one.run(to, projects))
+}
+
+/** Counts each case. Cases of a minute or longer run in parallel with the others. */
 export async function hops(parts, upstreamURL, seed) {
   const near = await startColo()
   const far = await startColo()
   const colos = [near.url, near.url, far.url]
   const gateway = await serve(gatewayConfig('hops', measured(parts), upstreamURL, { colos }))
   await plant(gateway.urls, ...cases.map(({ name }) => seed[name]))
+  await plant(gateway.urls, ...sparseCases.flatMap(({ projects }) => projects.map((name) => seed[name])))
   const to = new Sender(gateway.urls)
   const failures = {}
   const before = {}
@@ -267,13 +276,13 @@ export async function hops(parts, upstreamURL, seed) {
   const [cold, warm, ...others] = cases
   for (const one of cases) await prime(to, seed[one.name], one)
   await run(cold)
-  const minute = run(warm)
+  const long = [run(warm), ...sparseCases.map((one) => runSparse(to, one, seed, before, failures))]
   for (const one of others) await run(one)
-  await minute
+  await Promise.all(long)
   const { counts, busy: restless } = await to.settled()
   for (const { child } of [gateway, near, far]) await stop(child)
   const { prices } = JSON.parse(readFileSync(join(BENCH, 'prices.json'), 'utf8'))
-  return cases.map((one) => {
+  return [cold, ...sparseCases, warm, ...others].map((one) => {
     const result = mean(one, counts, before[one.name] ?? {})
     return { ...one, ...result, failure: failures[one.name] ?? unrest(one, restless), dollars: dollars(prices, result) }
   })

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/postern-ai/postern/core/calendar"
@@ -33,6 +34,7 @@ type tenant struct {
 	keys       int
 	governor   bool
 	cache      doc.CacheScope
+	uncached   bool
 	above      []string // the Ledgers above the project's, from the top down
 }
 
@@ -51,6 +53,17 @@ var tenants = []tenant{
 	{name: "global", plan: lending, keys: 2, cache: doc.CacheGlobal},
 	{name: "flight", plan: lending, keys: 1},
 	{name: "flood", plan: exact, keys: 1},
+	{name: "soak", plan: lending, keys: 8, uncached: true},
+}
+
+// sparse returns the projects of bench/lib/sparse.mjs, each with one key. Their names end in a number.
+func sparse() (list []tenant) {
+	for i := range 10 {
+		list = append(list,
+			tenant{name: fmt.Sprintf("sparse-%d", i), plan: exact, keys: 1},
+			tenant{name: fmt.Sprintf("sparse-lent-%d", i), plan: lending, keys: 1})
+	}
+	return list
 }
 
 // trees returns the projects of bench/lib/levels.mjs. Their names end in the number of Ledgers.
@@ -93,6 +106,9 @@ func (t *tenant) seed(number int) seeded {
 	project := doc.Project{
 		ID: "proj_" + t.name, Name: t.name, Plan: t.plan, BudgetPico: int64(1000 * money.Dollar), CacheTTLSeconds: 3600,
 		Cache: t.cache, Policy: doc.Policy{Version: 1},
+	}
+	if t.uncached {
+		project.CacheTTLSeconds = 0
 	}
 	var nodes []doc.Ancestor
 	for _, id := range t.above {
@@ -147,7 +163,7 @@ func (s *seeded) addKey(project *doc.Project, random [keys.RandomBytes]byte) {
 
 func main() {
 	out := map[string]seeded{}
-	all := append(tenants, trees()...)
+	all := slices.Concat(tenants, trees(), sparse())
 	for i := range all {
 		out[all[i].name] = all[i].seed(i + 1)
 	}
