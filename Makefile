@@ -133,7 +133,7 @@ bench: setup ## measure throughput, latency and platform cost against baselines;
 	@node --disable-warning=ExperimentalWarning bench/run.mjs
 
 .PHONY: bench-docs
-bench-docs: setup ## keep the figures of the last `PEERS=1 make bench`, and write them into the documents
+bench-docs: setup ## keep the figures of the last `PEERS=1 make bench` and `make bench-selfhosted`, and write them into the documents
 	@node bench/docs.mjs --keep
 
 .PHONY: bench-selfhosted
@@ -143,7 +143,7 @@ bench-selfhosted: setup ## measure the self-hosted server against a Go reverse p
 	@node --disable-warning=ExperimentalWarning bench/selfhosted.mjs
 
 .PHONY: soak
-soak: setup ## send requests and streams to the self-hosted server and print its memory before and in the minute after
+soak: setup ## send requests and streams to the self-hosted server, or with SOAK_ON=workerd to the gateway, and print its memory
 	@tools/setup.sh bench
 	@./build.sh postern
 	@node --disable-warning=ExperimentalWarning bench/soak.mjs
