@@ -45,6 +45,16 @@ $${price.exact} on the default plan. CPU time is extra. [Performance](docs/proje
 `
 }
 
+/** What a server does, if it was measured. */
+function onServer({ selfhosted }) {
+  if (selfhosted === undefined) return ''
+  const [requests] = rows(selfhosted.sections.server, 'uncached, 64 connections, against the reverse proxy: requests')
+  const [events] = rows(selfhosted.sections.server, 'streams in bursts, against a proxy that reads each event')
+  return `
+- **On a server.** With durable budgets, \`postern serve\` serves ${second(requests.Postern)} uncached requests per second, and Go's reverse proxy
+  ${second(requests.baseline)}. An event of a stream takes ${events.ratio} times the CPU time that a proxy in Go needs to read and write it.`
+}
+
 /** The list at the start of docs/project/performance.md. */
 export function summary(results) {
   const [time, price] = [speed(results), cost(results)]
@@ -61,7 +71,7 @@ export function summary(results) {
 - **Time to first token.** For a busy key on a plan [with leases](../operate/scaling.md#leases), Postern adds a median of ${time.leased}. On other
   plans, Postern adds one Durable Object call and ${time.exact}.
 - **Throughput.** One process of workerd without the Cache API serves ${second(requests.Postern)} uncached requests per second with Postern (${cpu.Postern}
-  of CPU time each). It serves ${second(requests.baseline)} with a Worker that only forwards requests (${cpu.baseline} each).${others}
+  of CPU time each). It serves ${second(requests.baseline)} with a Worker that only forwards requests (${cpu.baseline} each).${onServer(results)}${others}
 - **Cost.** At Cloudflare's list prices, a million uncached requests cost $${price.leased} with a busy key on a plan with leases, and
   $${price.exact} on the default plan. CPU time is not included.
 - **Setup.** All figures come from one machine with ${results.machine.cores} cores and a local test provider. Neither a deployment on Cloudflare nor a real

@@ -4,8 +4,10 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { explanations, nameOf, shortRows, unexplained, why } from '../lib/explanations.mjs'
+import { tables } from '../lib/markdown.mjs'
 import { missed, server } from '../lib/markdownserver.mjs'
 import { BENCH } from '../lib/process.mjs'
+import { summary } from '../lib/summary.mjs'
 import { row } from '../lib/table.mjs'
 
 const head = ['what', 'Postern', 'baseline', 'ratio', 'target', '']
@@ -59,4 +61,23 @@ test('every explanation says why in sentences, and no two explain the same rows'
   for (const { rows, why: reason, limit } of all)
     for (const text of [reason, limit]) assert.match(text, /^[A-Z].*\.$/, rows)
   assert.equal(new Set(all.map(({ rows }) => rows)).size, all.length)
+})
+
+test('the page has the figures of both benchmarks, or only those of the gateway', () => {
+  const { selfhosted: _, ...edge } = JSON.parse(readFileSync(join(BENCH, 'results.json'), 'utf8'))
+  const machine = { cpu: 'CPU', cores: 2, memoryGB: 4 }
+  const latency = { head: ['server', 'p50'], rows: [['Postern', '1.00 ms']], notes: [] }
+  const figures = section(
+    row('uncached, 64 connections, against the reverse proxy: requests', '1,000/s', '2,000/s', 0.5, { least: 0.5 }),
+    row('streams in bursts, against a proxy that reads each event: CPU per event', '8 µs', '4 µs', 2, { most: 2.5 }),
+  )
+  const selfhosted = { date: '2026-11-28', machine, sections: { server: figures, serverLatency: latency } }
+  const both = { ...edge, selfhosted }
+  assert.match(
+    summary(both),
+    /serves 1,000 uncached requests per second, and Go's reverse proxy\n {2}2,000\. .* 2\.00 times/,
+  )
+  assert.match(tables(both), /\n## On a server\n/)
+  assert.doesNotMatch(summary(edge), /On a server/)
+  assert.doesNotMatch(tables(edge), /\n## On a server\n/)
 })
