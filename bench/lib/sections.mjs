@@ -7,6 +7,7 @@ import { KEYS, levels } from './levels.mjs'
 import { latency } from './openloop.mjs'
 import { peers, work } from './peers.mjs'
 import { startup } from './startup.mjs'
+import { stepCount } from './stepcount.mjs'
 import { memory, steps } from './steps.mjs'
 import { streams } from './stream.mjs'
 import { ms } from './table.mjs'
@@ -32,6 +33,7 @@ export const sections = {
     'The core',
     governor,
     (_parts, _url, seed) => steps(seed.bench.keys[0]),
+    stepCount,
     (_parts, _url, seed) => [memory(seed.bench.keys[0])],
     startup,
   ),
