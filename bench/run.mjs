@@ -5,7 +5,7 @@
 // ONLY=hops,peers repeats only some of the sections and keeps the last run's results for the others.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { unexplained, why } from './lib/explanations.mjs'
+import { why } from './lib/explanations.mjs'
 import { bundle } from './lib/gateway.mjs'
 import { CONNECTIONS } from './lib/load.mjs'
 import { PEERS, QUICK } from './lib/options.mjs'
@@ -55,7 +55,7 @@ console.log(`\n${described(results.machine)}`)
 console.log(`plain workerd, ${CONNECTIONS} connections, medians; ratios are of pairs in the same round`)
 for (const section of Object.values(results.sections)) {
   console.log(`\n${section.title}\n\n${table(section.head, section.rows)}\n`)
-  for (const line of [...section.notes, ...why(section), ...unexplained(section)]) console.log(line)
+  for (const line of [...section.notes, ...why(section)]) console.log(line)
 }
 for (const failure of failures) console.error(`\nfailed: ${failure}`)
 process.exit(failures.length > 0 ? 1 : 0)

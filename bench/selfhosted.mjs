@@ -8,7 +8,7 @@
 // 1000000. QUICK=1 tries every measurement in a short run whose figures mean little.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { unexplained, why } from './lib/explanations.mjs'
+import { why } from './lib/explanations.mjs'
 import { head as latencyHead } from './lib/latency.mjs'
 import { QUICK } from './lib/options.mjs'
 import { OUT, stop } from './lib/process.mjs'
@@ -156,5 +156,5 @@ writeFileSync(join(OUT, 'selfhosted.json'), `${JSON.stringify(results, null, 2)}
 console.log(`\n${described(results.machine)}`)
 for (const section of Object.values(results.sections)) {
   console.log(`\n${section.title}\n\n${table(section.head, section.rows)}\n`)
-  for (const line of [...section.notes, ...why(section), ...unexplained(section)]) console.log(line)
+  for (const line of [...section.notes, ...why(section)]) console.log(line)
 }

@@ -22,20 +22,6 @@ export const shortRows = (section) =>
 
 const explained = (name) => all.find(({ rows }) => rows.test(name))
 
-/** A line for each short row that has an explanation. */
-export function why(section) {
-  return shortRows(section).flatMap((name) => {
-    const found = explained(name)
-    return found ? [`short: ${name}: ${found.why} ${found.limit}`] : []
-  })
-}
-
-/** A line for each short row that has none. */
-export const unexplained = (section) =>
-  shortRows(section)
-    .filter((name) => !explained(name))
-    .map((name) => `short and not explained in bench/explanations.json: ${name}`)
-
 /** The explanations of a run's short rows, each with the names of its rows. Rows without one come last. */
 export function explanations(sections) {
   const names = Object.values(sections).flatMap(shortRows)
@@ -43,3 +29,10 @@ export function explanations(sections) {
   const others = names.filter((name) => !explained(name))
   return [...groups, { names: others }].filter((group) => group.names.length > 0)
 }
+
+/** The lines below a table that explain its short rows. */
+export const why = (section) =>
+  explanations({ section }).flatMap(({ names, why: reason, limit }) => [
+    reason ? `short: ${reason} ${limit}` : 'short, and not explained in bench/explanations.json:',
+    ...names.map((name) => `  - ${name}`),
+  ])

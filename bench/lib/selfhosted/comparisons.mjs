@@ -44,7 +44,7 @@ export async function compare(name, ours, theirs, options, { least, most } = {})
 
 /** Compares throughputs that were measured one after the other. */
 export const kept = (name, more, fewer) =>
-  row(name, perSecond(more), perSecond(fewer), more / fewer, { least: 1, note: 'not of pairs' })
+  row(name, perSecond(more), perSecond(fewer), Number((more / fewer).toFixed(2)), { least: 1, note: 'not of pairs' })
 
 /**
  * The latencies at fixed rates of Postern, of the upstream alone and of the reverse proxy. Returns the rows of their table,
