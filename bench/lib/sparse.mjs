@@ -11,13 +11,20 @@ const APART_MS = 500 // between the keys, so that they do not share work
 /** The names of the projects of bench/seed, each with one key. */
 const projects = (kind) => Array.from({ length: KEYS }, (_, i) => `${kind}-${i}`)
 
-/** Sends a request of each key. as and number name the case for the counts. */
-async function once(to, all, as, number) {
+/** Sends a number of requests of each key, at fixed times. uncounted makes them count as work without a request. */
+async function send(to, all, as, requests, uncounted = {}) {
+  const start = performance.now()
   const sent = all.map(async (project, i) => {
-    await sleep(i * APART_MS)
-    return to.send(project, `${as} ${number} ${i}`, { as, ...(number === '' ? { number } : {}) })
+    const responses = []
+    for (let n = 0; n < requests; n++) {
+      await sleep(Math.max(0, start + i * APART_MS + n * INTERVAL_MS - performance.now()))
+      responses.push(await to.send(project, `${as} ${to.sent} ${i} ${n}`, { as, ...uncounted }))
+    }
+    return responses
   })
-  return Promise.all(sent)
+  const responses = (await Promise.all(sent)).flat()
+  await sleep(Math.max(0, start + requests * INTERVAL_MS - performance.now()))
+  return responses
 }
 
 function sparse(name, plan) {
@@ -29,19 +36,11 @@ function sparse(name, plan) {
     projects: projects(name),
     // The first requests of the keys are not counted.
     prepare: async (to, all) => {
-      await once(to, all, name, '')
-      await sleep(INTERVAL_MS)
+      await send(to, all, name, 1, { number: '' })
       return (await to.counts())[`${name}/`]
     },
-    run: async (to, all) => {
-      const responses = []
-      for (let n = 0; n < REQUESTS; n++) {
-        if (n > 0) await sleep(INTERVAL_MS)
-        responses.push(...(await once(to, all, name, n)))
-      }
-      await sleep(INTERVAL_MS) // the last report
-      return responses
-    },
+    // The last interval includes the last report.
+    run: (to, all) => send(to, all, name, REQUESTS),
   }
 }
 
