@@ -77,12 +77,16 @@ func (x *exchange) blocked(result *inspect.Result) refusal {
 		if one.Action != action || len(r.details) == maxBlockedDetails {
 			continue
 		}
-		name, _, severity := p.Rule(one.Rule)
+		name, category, severity := p.Rule(one.Rule)
 		field := x.ownPath(one.Path)
 		if field == "" {
 			field = "body" // its length
 		}
-		r.details = append(r.details, fault.Detail{Field: field, Message: "contains " + name + " (" + severity.String() + ")"})
+		contains := "contains "
+		if category == governor.CustomPattern && one.End == 0 {
+			contains = "exceeds the work budget of patterns and may contain "
+		}
+		r.details = append(r.details, fault.Detail{Field: field, Message: contains + name + " (" + severity.String() + ")"})
 	}
 	return r
 }

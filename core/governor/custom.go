@@ -43,10 +43,15 @@ func newMachine(total int) *machine {
 
 // custom searches v for the operator's patterns, from s.customAt up to the index to. If matches overlap, the leftmost
 // match wins, then the longest, then that of the first pattern. If flush is set, a match cannot extend past to.
-// Otherwise, custom sets s.customAt to the offset before which no new match can begin.
+// Otherwise, custom sets s.customAt to the offset before which no new match can begin. If the work budget is spent,
+// custom finds nothing.
 func (s *Scanner) custom(p *patterns, v *view, to int, flush bool) {
 	for {
 		from := s.customAt - s.base
+		if s.rules.work.Spent() {
+			s.customAt = max(s.customAt, s.base+to)
+			return
+		}
 		if from < to {
 			from = p.skip(v.text[:to], from)
 			s.customAt = s.base + from
@@ -89,7 +94,7 @@ func (s *Scanner) matched(p *patterns, v *view) {
 
 // search runs all programs from the index i. It stops when a match is certain, when no thread is left, or when a
 // match would be longer than MaxMatch. It returns where the search continues. If the result depends on the bytes
-// after to, wait is true.
+// after to, wait is true. If the work budget is spent, there is no match.
 func (s *Scanner) search(p *patterns, v *view, i, to int, flush bool) (resume int, wait bool) {
 	m := s.machine
 	m.pending.list, m.matched = m.pending.list[:0], false
@@ -99,6 +104,10 @@ func (s *Scanner) search(p *patterns, v *view, i, to int, flush bool) (resume in
 			return m.hold(i), true
 		}
 		s.reach(p, v, i, i < to)
+		if *s.rules.work += Work(len(m.live.list) + 1); s.rules.work.Spent() {
+			m.matched = false
+			return i, false
+		}
 		if len(m.live.list) == 0 || i == to {
 			i += width
 			break

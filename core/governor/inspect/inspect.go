@@ -47,6 +47,8 @@ type Check struct {
 	// Schema is the JSON Schema (Settings.Schema) for the text of a response. If Schema is empty, any text is valid.
 	// If a text is not valid, its finding has the rule RuleSchema.
 	Schema string
+
+	work governor.Work // of the patterns since the last body or text
 }
 
 // Finding is something that a rule found in a body.
@@ -94,12 +96,14 @@ func (c *Check) Answer(kind Kind, body []byte) Result {
 }
 
 func (c *Check) body(kind Kind, d governor.Direction, body []byte, r *governor.Redactor) Result {
+	c.work = 0
 	w := &walker{inspector: c.inspector(d, body, r), kind: kind}
 	w.roles = d == governor.Input && c.Policy.Roles()
 	w.walk()
 	w.turn(d)
 	w.repeated()
 	w.length()
+	w.unsearched()
 	w.locate()
 	w.matchAnswer()
 	w.decide()
@@ -119,9 +123,16 @@ func (c *Check) inspector(d governor.Direction, body []byte, r *governor.Redacto
 	}
 	_, counts := c.Policy.TooLong(d, math.MaxUint64)
 	return &inspector{
-		check: c, dir: d, body: body, redactor: r, scanner: governor.NewScanner(c.Policy.Rules(d)),
+		check: c, dir: d, body: body, redactor: r, scanner: c.scanner(d),
 		reported: make([]uint16, governor.MaxRules), counts: counts,
 	}
+}
+
+// scanner returns a scanner for texts of one direction. All scanners of a check share the work budget.
+func (c *Check) scanner(d governor.Direction) *governor.Scanner {
+	rules := c.Policy.Rules(d)
+	rules.Count(&c.work)
+	return governor.NewScanner(rules)
 }
 
 func (in *inspector) decide() {
@@ -160,8 +171,12 @@ func (w *walker) repeated() {
 //
 //go:noinline
 func (c *Check) Header(result *Result, name, value string) (redact bool) {
+	spent := c.work.Spent() // then the body's result has the findings
 	in := c.inspector(governor.Input, []byte(value), nil)
 	in.one(segment{end: uint32(len(value))})
+	if !spent {
+		in.unsearched()
+	}
 	for i := range in.places {
 		in.setPath(in.places[i], "headers."+name)
 	}
@@ -191,9 +206,11 @@ func (r *Result) addReport(other *Report) {
 
 // Text checks plain text. Result.Body is the redacted text, even if the decision is Rejected.
 func (c *Check) Text(text string, d governor.Direction) Result {
+	c.work = 0
 	in := c.inspector(d, []byte(text), c.Redactor)
 	in.one(segment{end: uint32(len(text))})
 	in.length()
+	in.unsearched()
 	for i := range in.places {
 		in.setPath(in.places[i], "text")
 	}

@@ -103,3 +103,19 @@ func (in *inspector) length() {
 		in.whole(f, -1)
 	}
 }
+
+// unsearched adds a finding for each pattern if their work budget is spent, because a match may have been missed. In a
+// request, the stricter of a pattern's actions applies.
+func (in *inspector) unsearched() {
+	if !in.check.work.Spent() {
+		return
+	}
+	p, d := in.check.Policy, in.dir
+	for _, rule := range p.PatternRules() {
+		if in.dir = d; d == governor.Input && p.Action(governor.System, rule) > p.Action(d, rule) {
+			in.dir = governor.System
+		}
+		in.whole(governor.Finding{Rule: rule}, -1)
+	}
+	in.dir = d
+}

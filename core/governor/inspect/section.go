@@ -103,7 +103,7 @@ func (w *walker) turn(d governor.Direction) {
 	}
 	w.dir = d
 	if w.scanner, w.other = w.other, w.scanner; w.scanner == nil {
-		w.scanner = governor.NewScanner(w.check.Policy.Rules(d))
+		w.scanner = w.check.scanner(d)
 	}
 }
 

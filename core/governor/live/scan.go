@@ -20,7 +20,12 @@ func (s *Stream) scan(g *Guard, c *channel, text []byte, base int, final bool) (
 		}
 	}
 	count := len(found)
+	spent := s.work.Spent()
+	c.scanner.Count(&s.work)
 	found, done := c.scanner.Next(text[cut:], final, found)
+	if s.unsearched(g, c, spent); s.blocked {
+		return cut, found[:count]
+	}
 	cut += done
 	for i, f := range found[count:] {
 		s.count(g, c, f, text[f.Start-base:f.End-base])

@@ -26,7 +26,8 @@ type Stream struct {
 
 	blocked    bool
 	failed     bool
-	characters uint64   // in all texts so far
+	characters uint64 // in all texts so far
+	work       governor.Work
 	seen       []uint64 // rules with a finding
 	inserted   uint64   // number of events inserted into a stream whose events have numbers
 	channels   []channel
@@ -47,6 +48,7 @@ func (s *Stream) Fields(f *abi.Fields) {
 	f.Flags(&s.blocked, &s.failed)
 	f.Uint(&s.inserted)
 	f.Uint(&s.characters)
+	f.Uint((*uint64)(&s.work))
 	s.Tally.Fields(f)
 	abi.List(f, &s.Reports, reportFields)
 	abi.List(f, &s.seen, func(f *abi.Fields, rule *uint64) { f.Uint(rule) })

@@ -33,7 +33,12 @@ func (p *passed) whole(c *channel, v span, f form) (exact bool) {
 func (s *Stream) whole(g *Guard, c *channel, raw []byte, f form) (send, store []byte) {
 	raw = canonical(raw)
 	decoded, _ := decode(raw, f, lexer{}, true)
+	spent := s.work.Spent()
+	g.rules().Count(&s.work)
 	found := governor.Scan(decoded, g.rules(), nil)
+	if s.unsearched(g, c, spent); s.blocked {
+		return nil, nil
+	}
 	for _, one := range found {
 		if s.again(g, c, one, decoded[one.Start:one.End]); s.blocked {
 			return nil, nil
