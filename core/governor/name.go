@@ -80,9 +80,12 @@ func (s *Scanner) noted(text []byte, start, end int, kinds uint16) bool {
 	return true
 }
 
+// maxPairGap is the maximum distance, in bytes, between the two words of a pair.
+const maxPairGap = 3
+
 // pairWith returns the subject that the word at start names together with the word before it.
 func (s *Scanner) pairWith(e *entry, number, start int) context {
-	if s.lastPair == 0 || !e.pair || s.base+start-s.pairEnd > 3 {
+	if s.lastPair == 0 || !e.pair || s.base+start-s.pairEnd > maxPairGap {
 		return 0
 	}
 	return pairSubject(s.lastPair-1, number)

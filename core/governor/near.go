@@ -15,6 +15,7 @@ func (s *Scanner) record(subject context, i int) {
 	if subject&aboutID != 0 && s.continuesArticle(i) {
 		subject = aboutArticle
 	}
+	s.recorded |= subject
 	for ; subject != 0; subject &= subject - 1 {
 		s.seen[bits.TrailingZeros64(uint64(subject))] = s.base + i
 		s.lastSeen = s.base + i
@@ -58,9 +59,9 @@ func (s *Scanner) subjectsBefore(i int) (subjects context) {
 	if s.lastSeen < from {
 		return 0
 	}
-	for bit, at := range s.seen {
-		if at >= from {
-			subjects |= 1 << bit
+	for left := s.recorded; left != 0; left &= left - 1 {
+		if s.seen[bits.TrailingZeros64(uint64(left))] >= from {
+			subjects |= left & -left
 		}
 	}
 	return subjects

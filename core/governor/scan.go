@@ -33,8 +33,9 @@ type Scanner struct {
 	wordAt   int  // offset of the next word to look at; it differs from base only while a keyword may continue
 	inLong   bool // inside a word that is longer than maxWord
 	seen     [subjects]int
-	lastSeen int // the latest of seen
-	lastPair int // 1 + the number of the previous word, if it may begin a pair
+	recorded context // the subjects that seen may have
+	lastSeen int     // the latest of seen
+	lastPair int     // 1 + the number of the previous word, if it may begin a pair
 	pairEnd  int
 	valueEnd int // offset of the end of the last value after a secret's name
 	nested   int // number of names inside that value for which a value was looked for

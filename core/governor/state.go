@@ -1,49 +1,105 @@
 package governor
 
-import "errors"
+import (
+	"errors"
+	"math/bits"
+)
 
 // stateFormat is the first byte of a scanner's state.
-const stateFormat = 1
+const stateFormat = 2
 
 // MaxState limits the length of a state, in bytes.
-const MaxState = 1 + tailLength + 13*5 + 4*subjects + 4*(MaxPatterns+1)
+const MaxState = 2 + tailLength + 12*5 + 4*subjects + 4*(MaxPatterns+1)
 
 var errState = errors.New("governor: malformed scanner state")
 
+// Parts of a state that most states lack. A bit of the state's second byte says that the part is there.
+const (
+	stateInLong  = 1 << iota // nothing else
+	stateWord                // the distance to the next word
+	statePair                // the number of the last word, and the distance to its end
+	stateValue               // the distance to the end of a value, and the number of names in it
+	stateKeyword             // see appendKeywords
+	stateCustom              // the distance to the next byte for patterns
+	stateParts   = 1<<iota - 1
+)
+
 // AppendState appends the scanner's state between two calls of Next. The state contains the last 8 decided bytes of
-// the text, so treat it like the text. Words that are too far away to give context are not in the state.
+// the text, so treat it like the text. The state only has what may change a later result: usually fewer than 20 bytes.
+// For example, words that are too far away to give context are not in it.
 func (s *Scanner) AppendState(dst []byte) []byte {
-	dst = append(dst, stateFormat)
-	dst = append(dst, s.tail[:]...)
-	flags := 0
+	parts := s.parts()
+	dst = append(append(dst, stateFormat, parts), s.tail[:]...)
+	dst = appendNumber(dst, s.base)
+	if parts&stateWord != 0 {
+		dst = appendNumber(dst, s.wordAt-s.base)
+	}
+	if parts&statePair != 0 {
+		dst = appendSigned(appendNumber(dst, s.lastPair), s.wordAt-s.pairEnd)
+	}
+	if parts&stateValue != 0 {
+		dst = appendNumber(appendNumber(dst, s.valueEnd-s.base), s.nested)
+	}
+	if parts&stateKeyword != 0 {
+		dst = s.appendKeywords(dst)
+	}
+	if parts&stateCustom != 0 {
+		dst = appendNumber(dst, s.customAt-s.base)
+	}
+	return s.appendContext(dst)
+}
+
+// parts returns the parts that the scanner's state needs.
+func (s *Scanner) parts() (parts byte) {
 	if s.inLong {
-		flags = 1
+		parts |= stateInLong
 	}
+	if s.wordAt != s.base {
+		parts |= stateWord
+	}
+	if s.lastPair != 0 && s.wordAt-s.pairEnd <= maxPairGap {
+		parts |= statePair
+	}
+	if s.valueEnd > s.base {
+		parts |= stateValue
+	}
+	if s.rules.keywords != nil {
+		parts |= stateKeyword
+	}
+	if s.customAt > s.base {
+		parts |= stateCustom
+	}
+	return parts
+}
+
+// appendKeywords appends the position of the search for keywords, and the pending keyword: its rule, start and length.
+// If there is none, its length is 0.
+func (s *Scanner) appendKeywords(dst []byte) []byte {
 	k := &s.keywords
-	pending := 0
-	if k.end > 0 {
-		pending = k.start - s.base + maxAhead
+	dst = appendNumber(appendSigned(dst, k.read-s.base), k.state)
+	if k.end == 0 {
+		return appendNumber(dst, 0)
 	}
-	for _, n := range [...]int{
-		s.base, s.wordAt - s.base, flags, s.lastPair, min(s.base-s.pairEnd+maxAhead, 2*maxAhead), max(0, s.valueEnd-s.base), s.nested,
-		k.read - s.base + maxAhead, k.state, pending, max(0, k.end-k.start), int(k.rule), s.customAt - s.base,
-	} {
-		dst = appendNumber(dst, max(n, 0))
-	}
-	for bit, at := range s.seen {
-		if distance := s.base - at + maxAhead; at > 0 && distance <= reach(bit)+maxAhead {
-			dst = appendNumber(append(dst, byte(bit)), distance)
+	return appendSigned(appendNumber(appendNumber(dst, k.end-k.start), int(k.rule)), k.start-s.base)
+}
+
+// appendContext appends the words that give context, the ends of exempted matches, and the edge.
+func (s *Scanner) appendContext(dst []byte) []byte {
+	for left := s.recorded; left != 0; left &= left - 1 {
+		bit := bits.TrailingZeros64(uint64(left))
+		if at := s.seen[bit]; at > 0 && s.base-at <= reach(bit) {
+			dst = appendSigned(append(dst, byte(bit)), s.base-at)
 		}
 	}
 	if s.settled != nil {
 		for n, at := range s.settled {
 			if at > s.customAt {
-				dst = appendNumber(append(dst, byte(settledBit+n)), at-s.base)
+				dst = appendSigned(append(dst, byte(settledBit+n)), at-s.base)
 			}
 		}
 	}
 	if s.edge > s.base {
-		dst = appendNumber(append(dst, settledBit+MaxPatterns), s.edge-s.base)
+		dst = appendSigned(append(dst, settledBit+MaxPatterns), s.edge-s.base)
 	}
 	return dst
 }
@@ -61,59 +117,68 @@ func reach(bit int) int {
 	return nearBefore
 }
 
-// maxAhead is added to distances, so they are never negative. A word may lie after the next byte to decide: an
-// unfinished keyword may hold back words that have been examined, up to this many bytes.
+// maxAhead is the maximum distance, in bytes, of an offset in a state from the next byte to decide. An offset may lie
+// after that byte: an unfinished keyword may hold back words that have been examined, up to this many bytes.
 const maxAhead = maxKeyword + maxPrivateKey
 
 // Resume returns the scanner with a state that AppendState wrote. rules must be the same as before.
 func Resume(state []byte, rules *Rules) (*Scanner, error) {
 	s := NewScanner(rules)
-	if len(state) < 1+tailLength || state[0] != stateFormat {
+	if len(state) < 2+tailLength || state[0] != stateFormat || state[1]&^stateParts != 0 {
 		return nil, errState
 	}
-	copy(s.tail[:], state[1:])
-	n, state, ok := readNumbers(state[1+tailLength:])
-	if !ok {
+	parts := state[1]
+	copy(s.tail[:], state[2:])
+	r := stateReader{left: state[2+tailLength:]}
+	s.base = r.number(1 << 30)
+	s.inLong, s.wordAt, s.customAt = parts&stateInLong != 0, s.base, s.base
+	if parts&stateWord != 0 {
+		s.wordAt += r.number(maxAhead)
+	}
+	if parts&statePair != 0 {
+		s.lastPair = r.number(len(wordText))
+		s.pairEnd = s.wordAt - r.signed()
+	}
+	if parts&stateValue != 0 {
+		s.valueEnd, s.nested = s.base+r.number(maxAhead), r.number(maxAhead)
+	}
+	if parts&stateKeyword != 0 {
+		s.resumeKeywords(&r)
+	}
+	if parts&stateCustom != 0 {
+		s.customAt += r.number(maxAhead)
+	}
+	s.resumeContext(&r)
+	if r.failed {
 		return nil, errState
 	}
-	s.base, s.wordAt, s.inLong = n[0], n[0]+n[1], n[2] == 1
-	if n[3] > len(wordText) || n[0] > 1<<30 || n[1] > maxAhead || n[12] > maxAhead {
-		return nil, errState
-	}
-	s.lastPair = n[3]
-	s.pairEnd, s.valueEnd, s.nested = n[0]-n[4]+maxAhead, n[0]+n[5], n[6]
-	s.keywords = keywordState{read: n[0] + n[7] - maxAhead, state: n[8]}
-	s.customAt = n[0] + n[12]
-	if n[9] > 0 {
-		s.keywords.start = n[0] + n[9] - maxAhead
-		s.keywords.end, s.keywords.rule = s.keywords.start+n[10], ID(n[11])
-	}
-	if k := rules.keywords; k != nil && n[8] >= k.states {
-		return nil, errState
-	}
-	return s, s.resumeContext(state)
+	return s, nil
 }
 
-// readNumbers reads the numbers that are in every state.
-func readNumbers(state []byte) (n [13]int, rest []byte, ok bool) {
-	for i := range n {
-		if n[i], state, ok = readNumber(state); !ok {
-			return n, nil, false
-		}
+func (s *Scanner) resumeKeywords(r *stateReader) {
+	k := s.rules.keywords
+	if k == nil {
+		r.failed = true
+		return
 	}
-	return n, state, true
+	s.keywords = keywordState{read: s.base + r.signed(), state: r.number(k.states - 1)}
+	if length := r.number(maxAhead); length > 0 {
+		s.keywords.rule = ID(r.number(MaxRules - 1))
+		s.keywords.start = s.base + r.signed()
+		s.keywords.end = s.keywords.start + length
+	}
 }
 
-// resumeContext reads the rest of a state: the words that give context, the ends of exempted matches, and the edge.
-func (s *Scanner) resumeContext(state []byte) error {
-	for len(state) > 0 {
-		bit := state[0]
-		distance, rest, ok := readNumber(state[1:])
-		switch n := int(bit) - settledBit; {
-		case !ok || distance > 2*maxAhead:
-			return errState
-		case int(bit) < len(s.seen):
-			s.seen[bit] = s.base - distance + maxAhead
+// resumeContext reads what appendContext wrote.
+func (s *Scanner) resumeContext(r *stateReader) {
+	for len(r.left) > 0 && !r.failed {
+		bit := int(r.left[0])
+		r.left = r.left[1:]
+		distance := r.signed()
+		switch n := bit - settledBit; {
+		case bit < len(s.seen):
+			s.recorded |= 1 << bit
+			s.seen[bit] = s.base - distance
 			s.lastSeen = max(s.lastSeen, s.seen[bit])
 		case n >= 0 && n < MaxPatterns:
 			if s.settled == nil {
@@ -123,11 +188,9 @@ func (s *Scanner) resumeContext(state []byte) error {
 		case n == MaxPatterns:
 			s.edge = s.base + distance
 		default:
-			return errState
+			r.failed = true
 		}
-		state = rest
 	}
-	return nil
 }
 
 // appendNumber appends a number in groups of seven bits. The lowest group comes first.
@@ -139,15 +202,41 @@ func appendNumber(dst []byte, n int) []byte {
 	return append(dst, byte(n))
 }
 
-func readNumber(data []byte) (n int, rest []byte, ok bool) {
-	for i, b := range data {
-		if i == 8 {
+// appendSigned appends a number that may be negative. Its lowest bit is the sign.
+func appendSigned(dst []byte, n int) []byte {
+	if n < 0 {
+		return appendNumber(dst, -2*n-1)
+	}
+	return appendNumber(dst, 2*n)
+}
+
+// stateReader reads the numbers of a state.
+type stateReader struct {
+	left   []byte
+	failed bool
+}
+
+// number reads a number from 0 to most.
+func (r *stateReader) number(most int) (n int) {
+	for i, b := range r.left {
+		if i == 5 {
 			break
 		}
-		n |= int(b&0x7f) << (7 * i)
-		if b < 0x80 {
-			return n, data[i+1:], true
+		if n |= int(b&0x7f) << (7 * i); b < 0x80 {
+			r.left = r.left[i+1:]
+			r.failed = r.failed || n < 0 || n > most
+			return n
 		}
 	}
-	return 0, nil, false
+	r.left, r.failed = nil, true
+	return 0
+}
+
+// signed reads a number that appendSigned wrote.
+func (r *stateReader) signed() int {
+	n := r.number(2 * maxAhead)
+	if n&1 != 0 {
+		return -(n + 1) / 2
+	}
+	return n / 2
 }
