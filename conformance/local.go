@@ -170,7 +170,11 @@ func (l *Local) deploy(more map[string]string) error {
 func (l *Local) makeEngine(cfg abi.Config) (engine host.Engine, err error) {
 	engine, err = l.MakeEngine(cfg)
 	l.engine = engine
-	return timedEngine{engine, l}, err
+	timed := timedEngine{engine, l}
+	if native, ok := engine.(host.Decoded); ok {
+		return timedNative{timed, native}, err
+	}
+	return timed, err
 }
 
 // serveCommand runs a test command.

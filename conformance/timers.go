@@ -7,6 +7,7 @@ import (
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/exchange"
+	objects "github.com/postern-ai/postern/core/object"
 	"github.com/postern-ai/postern/host"
 )
 
@@ -26,9 +27,18 @@ func (e timedEngine) Step(message []byte) ([]byte, error) {
 		return nil, err
 	}
 	out, err := abi.DecodeStepOutput(encoded)
-	shortened := false
-	for i := range out.Actions {
-		a := &out.Actions[i]
+	if !e.shorten(out.Actions) {
+		return encoded, err
+	}
+	var w abi.Writer
+	out.Encode(&w)
+	return w.Buf, err
+}
+
+// shorten counts and shortens the timers among the actions of a step. It reports whether it has shortened any.
+func (e timedEngine) shorten(actions []abi.Action) (shortened bool) {
+	for i := range actions {
+		a := &actions[i]
 		if a.Kind != abi.ActionWait {
 			continue
 		}
@@ -39,12 +49,27 @@ func (e timedEngine) Step(message []byte) ([]byte, error) {
 			a.KeepMs, shortened = reportMs, true
 		}
 	}
-	if !shortened {
-		return encoded, err
-	}
-	var w abi.Writer
-	out.Encode(&w)
-	return w.Buf, err
+	return shortened
+}
+
+// timedNative is a timedEngine that does not encode its inputs and outputs, as the native engine in production.
+type timedNative struct {
+	timedEngine
+	native host.Decoded
+}
+
+func (e timedNative) Begin() host.Stepper      { return timedStepper{e.native.Begin(), e.timedEngine} }
+func (e timedNative) Reducer() objects.Reducer { return e.native.Reducer() }
+
+type timedStepper struct {
+	host.Stepper
+	engine timedEngine
+}
+
+func (s timedStepper) Step(in *abi.StepInput) (abi.StepOutput, error) {
+	out, err := s.Stepper.Step(in)
+	s.engine.shorten(out.Actions)
+	return out, err
 }
 
 // waiting runs "waiting N": it waits until exchanges have started N timers since the reset. Only the Go host counts them.

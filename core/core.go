@@ -71,13 +71,15 @@ func (c *Core) Step(message []byte) []byte {
 	if err != nil {
 		panic(err.Error())
 	}
-	out := c.Advance(&in)
+	out := exchange.Step(c.config, &in)
 	return encode(&out, out.Size())
 }
 
-// Advance is Step without the encoding, for hosts in Go. The output may share memory with the input and with the
-// core, so neither must be changed afterward.
-func (c *Core) Advance(in *abi.StepInput) abi.StepOutput { return exchange.Step(c.config, in) }
+// Advance is Step for hosts in Go that keep the exchange's state decoded; see exchange.State.Step. The output may share
+// memory with the input and with the core, so neither must be changed afterward.
+func (c *Core) Advance(s *exchange.State, in *abi.StepInput) abi.StepOutput {
+	return s.Step(c.config, in)
+}
 
 // Reads returns the row ranges that an object's command needs. It takes an abi.ObjectInput and returns an
 // abi.ObjectOutput with Ranges.

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"slices"
 
 	"github.com/postern-ai/postern/core/abi"
 )
@@ -16,7 +17,7 @@ func init() {
 		abi.ActionReadBody: (*exchange).readBody,
 		abi.ActionSupply:   (*exchange).supply,
 		abi.ActionUnseal:   (*exchange).unseal,
-		abi.ActionKeep:     func(x *exchange, a *abi.Action) { x.buffers[a.Buffer] = a.Data },
+		abi.ActionKeep:     (*exchange).keep,
 		abi.ActionAppend:   (*exchange).append,
 		abi.ActionRead:     (*exchange).read,
 		abi.ActionWrite:    (*exchange).write,
@@ -79,6 +80,10 @@ func (x *exchange) supply(a *abi.Action) {
 }
 
 func (x *exchange) unseal(a *abi.Action) { x.answer(unsealed(a, x.buffers[a.Buffer])) }
+
+// keep stores data in a buffer. The data may share memory with the exchange's state, so an append must not write behind
+// it.
+func (x *exchange) keep(a *abi.Action) { x.buffers[a.Buffer] = slices.Clip(a.Data) }
 
 func (x *exchange) append(a *abi.Action) {
 	x.buffers[a.Buffer] = append(x.buffers[a.Buffer], a.Data...)

@@ -10,7 +10,7 @@ import (
 
 func (x *exchange) call(t *task) abi.Event {
 	event := abi.Event{Kind: abi.EventReply, ID: t.ID}
-	reply, err := x.callObject(t.ctx, t.Action)
+	reply, err := x.callObject(t.ctx, &t.Action)
 	switch {
 	case errors.Is(err, ErrOverloaded):
 		event.Code = abi.OutcomeOverloaded

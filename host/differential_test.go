@@ -41,7 +41,7 @@ var requestSeeds = []string{
 // target.
 func sharedEngines(f *testing.F) func(*testing.T) *enginePair {
 	native, module := newNative(f), newWasm(f)
-	return func(t *testing.T) *enginePair { return &enginePair{t, native, module} }
+	return func(t *testing.T) *enginePair { return &enginePair{t: t, native: native, module: module} }
 }
 
 // FuzzRequest fuzzes a request body through a complete exchange.
@@ -135,7 +135,7 @@ func FuzzResponse(f *testing.F) {
 }
 
 func TestFaultsDifferential(t *testing.T) {
-	both := &enginePair{t, newNative(t), newWasm(t)}
+	both := &enginePair{t: t, native: newNative(t), module: newWasm(t)}
 	for fault := uint64(0); fault <= abi.FaultClosing+1; fault++ {
 		w := newWorld(both)
 		w.upstream = func(abi.Action) abi.Event { return abi.Event{Kind: abi.EventFault, Code: fault} }

@@ -121,6 +121,7 @@ func (r *recorder) record(m message) ([]byte, error) {
 type enginePair struct {
 	t              testing.TB
 	native, module Engine
+	stepper        *nativeStepper // of the last exchange
 }
 
 func (p *enginePair) Configured() abi.Configured        { return p.native.Configured() }
@@ -349,32 +350,55 @@ func ring(t *testing.T, o *StoredObjects) bool {
 // same result as the others and leave their input unchanged. The rows that were read are valid only during the
 // command, so the written rows must not share memory with them.
 func (p *enginePair) direct(m message, want []byte) {
-	e := p.native.(*native)
 	data := bytes.Clone(m.data)
-	var w abi.Writer
-	var rows, puts []abi.Row
+	check := func() {}
 	if m.export == "step" {
-		in, _ := abi.DecodeStepInput(data)
-		out, _ := e.Advance(&in)
-		out.Encode(&w)
+		p.directStep(data, want)
 	} else {
-		in, _ := abi.DecodeObjectInput(data)
-		var out abi.ObjectOutput
-		if m.export == "reads" {
-			out.Ranges, _ = e.Reducer().Reads(&in)
-		} else {
-			out, _ = e.Reducer().Apply(&in)
-		}
-		out.Encode(&w)
-		rows, puts = in.Rows, out.Puts
-	}
-	if !bytes.Equal(w.Buf, want) {
-		p.t.Errorf("%s of %x without the encoding: %x, want %x", m.export, m.data, w.Buf, want)
+		read, written := p.directCommand(m.export, data, want)
+		check = func() { p.notShared(read, written) }
 	}
 	if !bytes.Equal(data, m.data) {
 		p.t.Errorf("%s of %x changed its input to %x", m.export, m.data, data)
 	}
-	p.notShared(rows, puts)
+	check()
+}
+
+// directStep runs the step twice on the decoded state. A message without a state begins the next exchange.
+func (p *enginePair) directStep(message, want []byte) {
+	in, _ := abi.DecodeStepInput(message)
+	if in.Event.Kind == abi.EventRequest {
+		p.stepper = p.native.(*native).Begin().(*nativeStepper)
+	}
+	encoded, _ := abi.DecodeStepOutput(want)
+	for range 2 {
+		var w abi.Writer
+		out, _ := p.stepper.Step(&in)
+		out.State = encoded.State
+		if out.Encode(&w); !bytes.Equal(w.Buf, want) {
+			p.t.Errorf("step of %x without the encoding: %x, want %x", message, w.Buf, want)
+		}
+	}
+	if p.stepper.Keep(); !bytes.Equal(p.stepper.state.Encode(), encoded.State) {
+		p.t.Errorf("step of %x without the encoding: state %x, want %x", message, p.stepper.state.Encode(), encoded.State)
+	}
+}
+
+// directCommand returns the rows that the command has read and written.
+func (p *enginePair) directCommand(export string, message, want []byte) (read, written []abi.Row) {
+	e := p.native.(*native)
+	in, _ := abi.DecodeObjectInput(message)
+	var w abi.Writer
+	var out abi.ObjectOutput
+	if export == "reads" {
+		out.Ranges, _ = e.Reducer().Reads(&in)
+	} else {
+		out, _ = e.Reducer().Apply(&in)
+	}
+	if out.Encode(&w); !bytes.Equal(w.Buf, want) {
+		p.t.Errorf("%s of %x without the encoding: %x, want %x", export, message, w.Buf, want)
+	}
+	return in.Rows, out.Puts
 }
 
 // notShared overwrites the rows that were read and checks that the rows that were written do not change.

@@ -56,17 +56,13 @@ func (n *native) Step(message []byte) ([]byte, error)  { return call(n.core.Step
 func (n *native) Reads(message []byte) ([]byte, error) { return call(n.core.Reads, message) }
 func (n *native) Apply(message []byte) ([]byte, error) { return call(n.core.Apply, message) }
 
-// decoded is an engine that can also run without encoding its inputs and outputs. Outputs may share memory with
-// inputs and with the core, so they must not be changed. Replies and posts become invalid together with the rows that
-// were read.
-type decoded interface {
-	Advance(*abi.StepInput) (abi.StepOutput, error)
+// Decoded is an Engine that can also run without encoding its inputs and outputs. Replies and posts of its reducer
+// become invalid together with the rows that were read.
+type Decoded interface {
+	Engine
+	// Begin returns the stepper of a new exchange.
+	Begin() Stepper
 	Reducer() object.Reducer
-}
-
-func (n *native) Advance(in *abi.StepInput) (out abi.StepOutput, err error) {
-	defer guard(&err)
-	return n.core.Advance(in), nil
 }
 
 func (n *native) Reducer() object.Reducer { return object.Reducer{Reads: n.reads, Apply: n.apply} }
@@ -81,21 +77,8 @@ func (n *native) apply(in *abi.ObjectInput) (out abi.ObjectOutput, err error) {
 	return n.core.Run(in)
 }
 
-func advance(e Engine, in *abi.StepInput) (abi.StepOutput, error) {
-	if d, ok := e.(decoded); ok {
-		return d.Advance(in)
-	}
-	w := abi.Writer{Buf: make([]byte, 0, 512+len(in.Shared)+len(in.State)+len(in.Attached)+len(in.Pinned)+len(in.Event.Data))}
-	in.Encode(&w)
-	message, err := e.Step(w.Buf)
-	if err != nil {
-		return abi.StepOutput{}, err
-	}
-	return abi.DecodeStepOutput(message)
-}
-
 func runObject(e Engine, rows object.Rows, in abi.ObjectInput) (abi.ObjectOutput, error) {
-	d, ok := e.(decoded)
+	d, ok := e.(Decoded)
 	if !ok {
 		return object.FromEncoded(e.Reads, e.Apply).Run(rows, in)
 	}

@@ -21,9 +21,10 @@ type exchange struct {
 	began   time.Time // the same instant, to measure elapsed time from
 	body    requestBody
 
-	mu       sync.Mutex // held during steps; guards everything below
-	state    []byte
-	pinned   string // key of the pinned entry; empty: none
+	mu       sync.Mutex    // held during steps; guards everything below
+	stepper  Stepper       // nil: the exchange has ended
+	input    abi.StepInput // of the current step; a field only because a variable would be allocated for each step
+	pinned   string        // key of the pinned entry; empty: none
 	buffers  buffers
 	tasks    tasks
 	ready    []abi.Event // events that this step's actions produced and that it still has to handle
@@ -36,7 +37,8 @@ type exchange struct {
 
 func newExchange(h *Host, w http.ResponseWriter, r *http.Request) *exchange {
 	x := &exchange{
-		host: h, request: r, id: requestID(), address: h.address(r), startMs: h.Clock.Now(), began: time.Now(), buffers: buffers{},
+		host: h, request: r, id: requestID(), address: h.address(r), startMs: h.Clock.Now(), began: time.Now(), stepper: newStepper(h.Engine),
+		buffers: buffers{},
 	}
 	x.body.request, x.body.writer = r, w
 	if h.Observer != nil {
@@ -148,21 +150,25 @@ func (x *exchange) end() {
 	if x.observed != nil {
 		x.observed.End()
 	}
+	x.stepper.Release()
+	x.stepper = nil
 }
 
 // step runs the core on one event and carries out its actions. It returns false if the core failed.
 func (x *exchange) step(event abi.Event) bool {
 	h := x.host
 	h.Stats.Steps.Add(1)
-	in := abi.StepInput{State: x.state, Attached: x.buffers[abi.AttachedBuffer], Waiting: x.seat.waiting(), Event: event}
-	out, err := h.isolate.step(&in, x.pinned, x.now, h.run)
+	x.input = abi.StepInput{Attached: x.buffers[abi.AttachedBuffer], Waiting: x.seat.waiting(), Event: event}
+	out, err := h.isolate.step(&x.input, x.pinned, x.now, x.stepper)
+	x.input = abi.StepInput{}
 	if err != nil {
 		return false
 	}
-	x.state = out.State
+	x.stepper.Keep()
 	for i := range out.Actions {
 		x.do(&out.Actions[i])
 	}
+	clear(out.Actions) // the stepper may use their memory again
 	return true
 }
 
@@ -201,7 +207,7 @@ func (x *exchange) run(t *task) (event abi.Event) {
 	defer func() {
 		if recover() != nil {
 			panicked(x.host.Panicked, "action_panicked")
-			event = failed(t.Action)
+			event = failed(&t.Action)
 		}
 	}()
 	return t.run(t)

@@ -31,14 +31,14 @@ func (x *exchange) send(t *task, body []byte, w watched) abi.Event {
 	defer limits.stop()
 	request, err := http.NewRequestWithContext(t.ctx, t.Method, t.URL, bytes.NewReader(body))
 	if err != nil {
-		return fault(t.Action, abi.FaultUndelivered)
+		return fault(&t.Action, abi.FaultUndelivered)
 	}
 	for _, header := range t.Headers {
 		request.Header.Set(header.Name, header.Value)
 	}
 	response, err := x.host.client.Do(request)
 	if err != nil {
-		return fault(t.Action, limits.reason(abi.FaultConnect))
+		return fault(&t.Action, limits.reason(abi.FaultConnect))
 	}
 	defer response.Body.Close()
 	w.head(response.StatusCode)
@@ -49,9 +49,9 @@ func (x *exchange) send(t *task, body []byte, w watched) abi.Event {
 		event.Kind = abi.EventHead
 		return x.pump(t, limits, response.Body, event)
 	}
-	data, code := readAll(limits, response, t.Action)
+	data, code := readAll(limits, response, &t.Action)
 	if code != 0 {
-		return fault(t.Action, code)
+		return fault(&t.Action, code)
 	}
 	event.Data = data
 	return event
@@ -65,7 +65,7 @@ const firstChunkBytes = 2 << 10
 // core has paused the fetch.
 func (x *exchange) pump(t *task, limits *timeouts, body io.Reader, head abi.Event) abi.Event {
 	if !x.deliver(t, head) {
-		return fault(t.Action, limits.reason(abi.FaultBroken))
+		return fault(&t.Action, limits.reason(abi.FaultBroken))
 	}
 	chunk := make([]byte, min(t.Limit, firstChunkBytes))
 	for {
@@ -74,7 +74,7 @@ func (x *exchange) pump(t *task, limits *timeouts, body io.Reader, head abi.Even
 			limits.phase(0, 0)
 			// The data is copied, because the core's output may share memory with its event.
 			if !x.deliver(t, abi.Event{Kind: abi.EventChunk, ID: t.ID, Data: bytes.Clone(chunk[:n])}) || !x.awaitResume(t) {
-				return fault(t.Action, limits.reason(abi.FaultBroken))
+				return fault(&t.Action, limits.reason(abi.FaultBroken))
 			}
 			limits.phase(t.IdleMs, abi.FaultIdle)
 			if n == len(chunk) && uint64(n) < t.Limit {
@@ -85,7 +85,7 @@ func (x *exchange) pump(t *task, limits *timeouts, body io.Reader, head abi.Even
 		case errors.Is(err, io.EOF):
 			return abi.Event{Kind: abi.EventEnd, ID: t.ID}
 		case err != nil:
-			return fault(t.Action, limits.reason(abi.FaultBroken))
+			return fault(&t.Action, limits.reason(abi.FaultBroken))
 		}
 	}
 }
@@ -137,7 +137,7 @@ func readAll(limits *timeouts, response *http.Response, a *abi.Action) ([]byte, 
 // watch tells the exchange's observer that a fetch starts.
 func (x *exchange) watch(a *abi.Action) (w watched) {
 	if x.observed != nil {
-		w.ObservedAttempt = x.observed.Attempt(a, x.state)
+		w.ObservedAttempt = x.observed.Attempt(a, x.stepper)
 	}
 	return w
 }

@@ -47,7 +47,6 @@ type Host struct {
 	// The header fields that the core needs.
 	requestFields, responseFields []fieldName
 
-	run     func(*abi.StepInput) (abi.StepOutput, error) // one step of the engine
 	client  *http.Client
 	logMu   sync.Mutex
 	isolate *isolate
@@ -69,9 +68,8 @@ func New(o Options) (*Host, error) {
 		o.Transport = NewTransport()
 	}
 	client := &http.Client{Transport: o.Transport, CheckRedirect: noRedirect}
-	run := func(in *abi.StepInput) (abi.StepOutput, error) { return advance(o.Engine, in) }
 	h := &Host{
-		Options: o, configured: configured, run: run, client: client,
+		Options: o, configured: configured, client: client,
 		isolate: newIsolate(o.Clock, &configured, configured.PinnedEntries),
 	}
 	h.requestFields, h.responseFields = fieldNames(configured.RequestHeaders), fieldNames(configured.ResponseHeaders)

@@ -31,16 +31,21 @@ func newIsolate(clock store.Clock, bounds *abi.Configured, limit uint64) *isolat
 	}
 }
 
+// runner runs a step, which may be repeated.
+type runner interface {
+	Step(*abi.StepInput) (abi.StepOutput, error)
+}
+
 // step runs one step of the core on the blob and on the entry that is pinned under a key. An empty key means no
 // entry. The step's time is read after its content. Otherwise a step that waited for the processor or ran again would
 // be older than the content, and the core would conclude that the clock has gone back.
-func (i *isolate) step(in *abi.StepInput, key string, now func() uint64, run func(*abi.StepInput) (abi.StepOutput, error)) (abi.StepOutput, error) {
+func (i *isolate) step(in *abi.StepInput, key string, now func() uint64, run runner) (abi.StepOutput, error) {
 	for range swapTries {
 		i.mu.Lock()
 		seen, entry := i.read(in, key)
 		i.mu.Unlock()
 		in.NowMs = now()
-		out, err := run(in)
+		out, err := run.Step(in)
 		if err != nil || !out.SharedChanged && !out.PinnedChanged {
 			return out, err
 		}
@@ -58,7 +63,7 @@ func (i *isolate) step(in *abi.StepInput, key string, now func() uint64, run fun
 	defer i.mu.Unlock()
 	i.read(in, key)
 	in.NowMs = now()
-	out, err := run(in)
+	out, err := run.Step(in)
 	if err == nil {
 		i.write(&out, key)
 	}

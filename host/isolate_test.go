@@ -44,9 +44,9 @@ func TestIsolateKeepsConcurrentUpdates(t *testing.T) {
 func TestIsolateIgnoresFailedStep(t *testing.T) {
 	i := newIsolate(nil, &stubConfigured, 0)
 	i.shared = []byte("before")
-	failing := func(*abi.StepInput) (abi.StepOutput, error) {
+	failing := stepFunc(func(*abi.StepInput) (abi.StepOutput, error) {
 		return abi.StepOutput{SharedChanged: true, Shared: []byte("after")}, errMemory
-	}
+	})
 	if _, err := i.step(&abi.StepInput{}, "", func() uint64 { return 1 }, failing); err == nil || string(i.shared) != "before" {
 		t.Errorf("blob %q, error %v", i.shared, err)
 	}
@@ -58,21 +58,26 @@ func TestStepsAreNotOlderThanTheirContent(t *testing.T) {
 	i, clock := newIsolate(nil, &stubConfigured, 0), uint64(0)
 	now := func() uint64 { clock++; return clock }
 	var latest, runs uint64
-	write := func(in *abi.StepInput) (abi.StepOutput, error) {
+	write := stepFunc(func(in *abi.StepInput) (abi.StepOutput, error) {
 		if in.NowMs < latest {
 			t.Errorf("a step at %d changes the content of a step at %d", in.NowMs, latest)
 		}
 		latest = in.NowMs
 		return abi.StepOutput{SharedChanged: true}, nil
-	}
-	overtaken := func(in *abi.StepInput) (abi.StepOutput, error) {
+	})
+	overtaken := stepFunc(func(in *abi.StepInput) (abi.StepOutput, error) {
 		if runs++; runs <= swapTries {
 			_, err := i.step(&abi.StepInput{}, "", now, write)
 			return abi.StepOutput{SharedChanged: true}, err
 		}
 		return write(in)
-	}
+	})
 	if _, err := i.step(&abi.StepInput{}, "", now, overtaken); err != nil || runs != swapTries+1 {
 		t.Errorf("%d runs, %v", runs, err)
 	}
 }
+
+// stepFunc is a step that a function runs.
+type stepFunc func(*abi.StepInput) (abi.StepOutput, error)
+
+func (f stepFunc) Step(in *abi.StepInput) (abi.StepOutput, error) { return f(in) }

@@ -19,9 +19,9 @@ type Observer interface {
 
 // ObservedExchange is notified of one exchange. Its methods are called by one goroutine at a time.
 type ObservedExchange interface {
-	// Attempt is called before a fetch. state is the exchange's state after the step that requested the fetch; package
-	// exchange decodes it. Attempt may append headers to the fetch, such as traceparent.
-	Attempt(fetch *abi.Action, state []byte) ObservedAttempt
+	// Attempt is called before a fetch. state is the exchange's state after the step that requested the fetch. It is
+	// valid only during the call. Attempt may append headers to the fetch, such as traceparent.
+	Attempt(fetch *abi.Action, state State) ObservedAttempt
 	// Head is called before the response head is sent. streamed means that the body follows in pieces.
 	Head(status uint64, headers []abi.Header, streamed bool)
 	// Sent is called after a piece of a streamed body has been sent.

@@ -105,7 +105,7 @@ func exchangeStream(w *world, target, surface int, chunks ...[]byte) uint64 {
 // TestStreamsDifferential sends every provider's stream through every streaming endpoint, at once and byte by byte.
 // Go and Wasm must give the same result with status 200.
 func TestStreamsDifferential(t *testing.T) {
-	both := &enginePair{t, newNative(t), newWasm(t)}
+	both := &enginePair{t: t, native: newNative(t), module: newWasm(t)}
 	for target := range targets {
 		for surface := range surfaces {
 			stream := []byte(targets[target].stream)

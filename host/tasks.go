@@ -10,7 +10,7 @@ import (
 
 // task is an action in progress. It delivers events only while it is in tasks.open.
 type task struct {
-	*abi.Action
+	abi.Action
 	ctx    context.Context
 	cancel func()
 	run    func(*task) abi.Event // returns the last event
@@ -27,7 +27,7 @@ type tasks struct {
 // start turns an action into a task. exchange.launch runs it after the step. A task without an ID delivers no event
 // and cannot be canceled.
 func (ts *tasks) start(ctx context.Context, a *abi.Action, run func(*task) abi.Event) {
-	t := &task{Action: a, ctx: context.Background(), run: run}
+	t := &task{Action: *a, ctx: context.Background(), run: run}
 	if a.ID != 0 {
 		t.ctx, t.cancel = context.WithCancel(ctx)
 		ts.open = append(ts.open, t)
@@ -38,7 +38,7 @@ func (ts *tasks) start(ctx context.Context, a *abi.Action, run func(*task) abi.E
 // wait turns an ActionWait into a task. fire is called when the time has come or the host is cut. Until then, the
 // task has no goroutine.
 func (ts *tasks) wait(cut context.Context, a *abi.Action, fire func(*task)) {
-	t := &task{Action: a, run: func(t *task) abi.Event { return abi.Event{Kind: abi.EventTimer, ID: t.ID} }}
+	t := &task{Action: *a, run: func(t *task) abi.Event { return abi.Event{Kind: abi.EventTimer, ID: t.ID} }}
 	timer := time.AfterFunc(time.Duration(a.KeepMs)*time.Millisecond, func() { fire(t) })
 	uncut := context.AfterFunc(cut, func() { fire(t) })
 	t.cancel = func() { _, _ = timer.Stop(), uncut() }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/exchange"
+	"github.com/postern-ai/postern/host"
 )
 
 // attempt implements host.ObservedAttempt. The exchange's mutex guards its fields.
@@ -21,7 +22,7 @@ type attempt struct {
 }
 
 // describe describes a fetch. If it cannot read the exchange's state, the fetch is counted without names.
-func describe(c *catalog, id uint64, state []byte) (f exchange.Fetch) {
+func describe(c *catalog, id uint64, state host.State) (f exchange.Fetch) {
 	defer func() {
 		if recover() != nil { // the configuration was replaced at just this moment
 			f = exchange.Fetch{}
@@ -30,7 +31,7 @@ func describe(c *catalog, id uint64, state []byte) (f exchange.Fetch) {
 	if c.config == nil {
 		return f
 	}
-	f, _ = exchange.DescribeFetch(c.config, id, state)
+	f, _ = state.DescribeFetch(c.config, id)
 	return f
 }
 

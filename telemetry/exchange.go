@@ -131,7 +131,7 @@ func (o *outcome) readResults(results []byte) {
 const providerCodes = "provider_"
 
 // Attempt implements host.ObservedExchange.
-func (x *observed) Attempt(fetch *abi.Action, state []byte) host.ObservedAttempt {
+func (x *observed) Attempt(fetch *abi.Action, state host.State) host.ObservedAttempt {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	var a *attempt

@@ -58,3 +58,13 @@ func Ending(cfg *config.Config, state []byte) ledger.Record {
 	s := decodeState(state, cfg.Models)
 	return s.ending.record
 }
+
+// Between returns a state after the end of a step, and the same state after it was encoded and decoded. fill gets the
+// state before the end of the step.
+func Between(cfg *config.Config, fill func(state any)) (kept, decoded any) {
+	var s state
+	fill(&s)
+	s.rest()
+	again := decodeState(s.encode(cfg.Models), cfg.Models)
+	return &s, &again
+}

@@ -7,7 +7,6 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/doc"
-	"github.com/postern-ai/postern/core/exchange"
 	"github.com/postern-ai/postern/core/keymeter"
 	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/test/interpreter"
@@ -148,7 +147,7 @@ func (h *host) step(event abi.Event) {
 }
 
 func (h *host) Run(in *abi.StepInput) (abi.StepOutput, bool) {
-	return exchange.Step(h.config, in), true
+	return h.Core(h, h.config, in), true
 }
 
 func (h *host) Stepped(_ *abi.StepInput, out *abi.StepOutput) {

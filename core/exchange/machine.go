@@ -1,6 +1,7 @@
 // Package exchange runs one request as a state machine, from its head until it is settled and logged. A host calls
 // Step with each event, and Step returns the new state and the actions to perform. The state contains everything that
-// later decisions depend on. Between steps, the host stores the state as bytes.
+// later decisions depend on. Between steps, the host stores the state as bytes. Hosts in Go may store it as a value
+// (State).
 //
 // This file contains the state machine. For each phase and input, its table has a handler and the phases that may
 // follow. To follow a request, read the table from top to bottom. docs/project/architecture.md has the diagram. The
@@ -108,13 +109,20 @@ var table = [...]row{
 
 // Step advances one exchange by one event. It panics on an event that the table does not allow.
 func Step(cfg *config.Config, in *abi.StepInput) abi.StepOutput {
-	x := exchange{
-		endpoint: &endpoints[0], rows: endpoints[:], config: cfg, now: in.NowMs, event: &in.Event, attached: in.Attached, pinned: in.Pinned,
-		waiting: in.Waiting, circuits: route.DecodeCircuits(in.Shared),
-	}
+	var x exchange
 	if in.Event.Kind != abi.EventRequest {
 		x.s = decodeState(in.State, cfg.Models)
-		x.endpoint = &endpoints[x.s.endpoint]
+	}
+	x.run(cfg, in)
+	x.out.State = x.s.encode(cfg.Models)
+	return x.out
+}
+
+// run handles the event. The state must be that before the step.
+func (x *exchange) run(cfg *config.Config, in *abi.StepInput) {
+	x.step = step{
+		endpoint: &endpoints[x.s.endpoint], rows: endpoints[:], config: cfg, now: in.NowMs, event: &in.Event, attached: in.Attached,
+		pinned: in.Pinned, waiting: in.Waiting, circuits: route.DecodeCircuits(in.Shared), out: abi.StepOutput{Actions: x.out.Actions},
 	}
 	x.dispatchEvent()
 	if x.circuits.Changed {
@@ -124,8 +132,6 @@ func Step(cfg *config.Config, in *abi.StepInput) abi.StepOutput {
 		x.out.PinnedChanged = true
 		x.out.Pinned, x.out.PinnedKeepMs = x.entryMemo.Encode()
 	}
-	x.out.State = x.s.encode(cfg.Models)
-	return x.out
 }
 
 func (x *exchange) dispatchEvent() {

@@ -79,7 +79,7 @@ func PhaseOf(cfg *config.Config, stateBytes []byte) string {
 // RowOf returns the index in Rows of the row that handles the event in the given state. If no row does, or if the
 // event is a late reply to a canceled action, it returns -1.
 func RowOf(cfg *config.Config, stateBytes []byte, event *abi.Event) int {
-	x := exchange{config: cfg, event: event}
+	x := exchange{step: step{config: cfg, event: event}}
 	if event.Kind != abi.EventRequest {
 		x.s = decodeState(stateBytes, cfg.Models)
 	}

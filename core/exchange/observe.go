@@ -15,17 +15,21 @@ type Fetch struct {
 // DescribeFetch describes the fetch that a step has requested. id is the action's ID, and state is the exchange's
 // state after that step. If the step requested no such fetch, or if cfg no longer has its target, ok is false.
 func DescribeFetch(cfg *config.Config, id uint64, state []byte) (f Fetch, ok bool) {
-	x := exchange{config: cfg}
+	x := exchange{step: step{config: cfg}}
 	r := abi.Reader{Buf: state}
 	x.s.fields(abi.ReadFrom(&r), cfg.Models)
 	if r.End() != nil {
 		return f, false
 	}
+	return x.describeFetch(id)
+}
+
+func (x *exchange) describeFetch(id uint64) (f Fetch, ok bool) {
 	x.endpoint = &endpoints[x.s.endpoint]
 	f.Stream = x.s.request.stream
 	if id == idClassify {
 		f.Purpose = ForClassifier
-		if m := cfg.Model(x.s.govern.classification.model); m != nil {
+		if m := x.config.Model(x.s.govern.classification.model); m != nil {
 			f.Provider, f.Model = m.Provider.Name, m.Name
 		}
 		return f, x.s.govern.classification.wanted

@@ -16,7 +16,7 @@ var stages = []struct {
 	name  string
 	files []string
 }{
-	{"machine", []string{"machineview", "machine", "observe", "beside", "endpoints"}},
+	{"machine", []string{"decoded", "machineview", "machine", "observe", "beside", "endpoints"}},
 	{"request", []string{"intake", "match", "record", "policy", "govern", "validate", "texts", "embed", "moderate", "compact", "body", "idempotency"}},
 	{"endpoints without a provider", []string{"models", "usage", "count", "status", "forward"}},
 	{"admission", []string{"admission", "verdicts", "lookup", "kept", "follow", "dispatch", "hit", "replay", "classify"}},

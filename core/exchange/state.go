@@ -156,14 +156,19 @@ type pieces struct{ next, count uint64 }
 // times contains the times for the server-timing header, in milliseconds. Each part has a start and a total.
 type times struct{ admitStart, admit, upstreamStart, upstream uint64 }
 
-// exchange is the data of one step: its input, the decoded state and the output.
+// exchange is the data of one step: the state, which lasts from step to step, and everything else.
 type exchange struct {
+	step
+	s state
+}
+
+// step is the part of an exchange that ends with the step: its input, its output and cached results.
+type step struct {
 	config      *config.Config
 	proceeds    bool     // the handler is done; proceed continues the request with what has arrived
 	mayEnter    phaseSet // the phases that this step's handler may enter
 	now         uint64
 	event       *abi.Event
-	s           state
 	endpoint    *endpoint  // the row of s.endpoint
 	rows        []endpoint // the endpoint table; functions in the table cannot refer to it directly
 	circuits    route.Circuits

@@ -114,7 +114,7 @@ func (s *session) Run(in *abi.StepInput) (abi.StepOutput, bool) {
 	if row := exchange.RowOf(s.config, in.State, &in.Event); row >= 0 {
 		s.rows[row] = true
 	}
-	return exchange.Step(s.config, in), true
+	return s.Core(s, s.config, in), true
 }
 
 // Stepped notes the phase and replaces the exchange's pinned entry.

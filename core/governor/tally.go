@@ -1,6 +1,10 @@
 package governor
 
-import "github.com/postern-ai/postern/core/abi"
+import (
+	"slices"
+
+	"github.com/postern-ai/postern/core/abi"
+)
 
 // points says how much a finding of each severity adds to the risk score.
 var points = [...]int{Low: 5, Medium: 20, High: 40, Critical: 100}
@@ -72,6 +76,9 @@ func (t *Tally) counted(rule ID) bool {
 	t.counts = append(t.counts, ruleCount{rule, 1})
 	return true
 }
+
+// Own makes t independent of the value that it was copied from.
+func (t *Tally) Own() { t.Listed, t.counts = slices.Clip(t.Listed), slices.Clone(t.counts) }
 
 // Decide returns the decision. If a rule's own action is block, the decision is block. Otherwise, if the risk score
 // is at most the threshold, the decision is approve. If the risk score is above the threshold, the decision is block

@@ -65,7 +65,7 @@ func (h *host) Run(in *abi.StepInput) (out abi.StepOutput, ok bool) {
 		}
 	}()
 	row := machine.rowOf(w.config, in.State, &in.Event)
-	out = machine.step(w.config, in)
+	out = interpreter.Core(h, w.config, in)
 	if row >= 0 {
 		w.rows[row].add(phasesSeen{machine.phase(w.config, out.State): true})
 	}

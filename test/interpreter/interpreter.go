@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/exchange"
 )
 
 // Host is the part that each test suite has for itself.
@@ -47,11 +48,12 @@ const (
 	Closed
 )
 
-// Exchange is a host's state of one exchange. A copy is independent of the original.
+// Exchange is a host's state of one exchange. A copy is independent of the original, unless the host uses Core.
 type Exchange struct {
 	State    []byte
 	Buffers  Buffers
 	Response Progress
+	decoded  *exchange.State // see Core
 }
 
 // Step runs the core on an event and carries out its actions. The caller fills in everything except the exchange's

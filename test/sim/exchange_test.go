@@ -150,7 +150,7 @@ func (x *exchange) join(parts []abi.Part) []byte { return x.Join((*host)(x), par
 // host is an exchange in the form that the interpreter uses.
 type host exchange
 
-func (h *host) Run(in *abi.StepInput) (abi.StepOutput, bool) { return step(in), true }
+func (h *host) Run(in *abi.StepInput) (abi.StepOutput, bool) { return h.Core(h, worldConfig, in), true }
 
 func (h *host) Stepped(in *abi.StepInput, out *abi.StepOutput) {
 	x := (*exchange)(h)

@@ -5,15 +5,12 @@ import (
 	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/directory"
 	"github.com/postern-ai/postern/core/doc"
-	core "github.com/postern-ai/postern/core/exchange"
 	"github.com/postern-ai/postern/core/keymeter"
 	"github.com/postern-ai/postern/core/ledger"
 	objects "github.com/postern-ai/postern/core/object"
 )
 
 // Only this file knows the encoding of commands and the functions of the core that a host calls.
-
-func step(in *abi.StepInput) abi.StepOutput { return core.Step(worldConfig, in) }
 
 // reducer runs the commands of all object classes.
 var reducer = objects.Reducer{

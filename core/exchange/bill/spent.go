@@ -1,6 +1,8 @@
 package bill
 
 import (
+	"slices"
+
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/keymeter"
@@ -26,8 +28,12 @@ type charge struct {
 	estimated bool
 }
 
+func (s *Spent) used() bool {
+	return len(s.charges) > 0 || s.CostPico != 0 || s.Estimated || s.Usage != chat.Usage{}
+}
+
 func (s *Spent) Fields(f *abi.Fields) {
-	if !f.Group(len(s.charges) > 0 || s.CostPico != 0 || s.Estimated || s.Usage != chat.Usage{}) {
+	if !f.Group(s.used()) {
 		return
 	}
 	s.Usage.Fields(f)
@@ -41,6 +47,16 @@ func (s *Spent) Fields(f *abi.Fields) {
 		f.Int(&c.savedPico)
 		f.Bool(&c.estimated)
 	})
+}
+
+// Own makes s independent of the value that it was copied from.
+func (s *Spent) Own() { s.charges = slices.Clone(s.charges) }
+
+// Rest makes s equal to a value that Fields has written and read.
+func (s *Spent) Rest() {
+	if !s.used() {
+		*s = Spent{}
+	}
 }
 
 // Charge adds usage, cost and the prompt cache's savings to the total and to a target's charge.

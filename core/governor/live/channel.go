@@ -62,10 +62,17 @@ func channelFields(f *abi.Fields, c *channel) {
 	f.Uint(&c.lex.depth)
 	f.Flags(&c.lex.inString, &c.lex.drop, &c.changed, &c.stored, &c.signed)
 	f.Bytes(&c.tail)
-	if !f.Reading() && c.scanner != nil {
-		c.state = c.scanner.AppendState(make([]byte, 0, 64))
+	if !f.Reading() {
+		c.encodeScanner()
 	}
 	f.Bytes(&c.state)
+}
+
+// encodeScanner brings state up to date.
+func (c *channel) encodeScanner() {
+	if c.scanner != nil {
+		c.state = c.scanner.AppendState(make([]byte, 0, 64))
+	}
 }
 
 func (c *channel) resume(g *Guard) bool {

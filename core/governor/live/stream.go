@@ -1,6 +1,8 @@
 package live
 
 import (
+	"slices"
+
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/governor"
 )
@@ -55,6 +57,24 @@ func (s *Stream) Fields(f *abi.Fields) {
 	abi.List(f, &s.channels, channelFields)
 	if len(s.channels) > MaxChannels || len(s.Reports) > MaxReports || len(s.seen) > governor.MaxRules {
 		f.Fail()
+	}
+}
+
+// Own makes s independent of the value that it was copied from. Rest must have been called on that value.
+func (s *Stream) Own() {
+	s.Tally.Own()
+	s.Reports = slices.Clone(s.Reports)
+	s.seen = slices.Clip(s.seen)
+	s.channels = slices.Clone(s.channels)
+}
+
+// Rest drops the fields that last only for a step. The value is then equal to one that Fields has written and read.
+func (s *Stream) Rest() {
+	s.frame = frame{}
+	for i := range s.channels {
+		c := &s.channels[i]
+		c.encodeScanner()
+		c.scanner, c.lex.ended = nil, false
 	}
 }
 

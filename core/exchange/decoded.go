@@ -1,0 +1,160 @@
+package exchange
+
+import (
+	"slices"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/config"
+	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/exchange/bill"
+	"github.com/postern-ai/postern/core/policy"
+)
+
+// State is the state of one exchange, for hosts in Go that keep it decoded. The zero value is the state before the
+// first step. A State must not be copied, and is not safe for concurrent use.
+type State struct {
+	// The state is in one of the two, and the other one is for the next step, so a step allocates neither.
+	exchanges [2]exchange
+	current   int
+	actions   []abi.Action // memory for the actions of a step
+}
+
+// Step is like the function Step, but neither decodes nor encodes the state: it ignores in.State, and the output's State
+// is empty. Step does not change the state until Keep is called, so it may be repeated with newer shared memory or a newer
+// pinned entry. The new state may share memory with the input, which must not be changed any more. The list of actions
+// is valid until the next step.
+func (s *State) Step(cfg *config.Config, in *abi.StepInput) abi.StepOutput {
+	x := &s.exchanges[1-s.current]
+	x.s = s.exchanges[s.current].s
+	x.s.own()
+	x.out.Actions = s.actions[:0]
+	x.run(cfg, in)
+	s.actions = x.out.Actions[:0]
+	if x.s.rest(); len(in.Event.Data) > detachBytes {
+		x.s = decodeState(x.s.encode(cfg.Models), cfg.Models)
+	}
+	out := x.out
+	x.step = step{config: cfg} // the rest would keep the event and the decoded entry in memory
+	return out
+}
+
+// detachBytes is the size of an event above which the state keeps no memory of the event. Texts such as a model's name
+// would otherwise keep a long prompt in memory for as long as the exchange runs.
+const detachBytes = 8 << 10
+
+// DecodeState returns a State from an encoded state.
+func DecodeState(cfg *config.Config, encoded []byte) *State {
+	s := &State{}
+	x := &s.exchanges[s.current]
+	x.config, x.s = cfg, decodeState(encoded, cfg.Models)
+	return s
+}
+
+// Keep makes the result of the last Step the state.
+func (s *State) Keep() { s.current = 1 - s.current }
+
+// Reset makes s the state before the first step of another exchange.
+func (s *State) Reset() {
+	actions := s.actions[:cap(s.actions)]
+	clear(actions)
+	*s = State{}
+	if len(actions) <= maxSpareActions {
+		s.actions = actions[:0]
+	}
+}
+
+// maxSpareActions is the longest list of actions whose memory is used again.
+const maxSpareActions = 32
+
+// Encode returns the encoded state.
+func (s *State) Encode() []byte {
+	x := &s.exchanges[s.current]
+	return x.s.encode(x.config.Models)
+}
+
+// DescribeFetch is like the function DescribeFetch, for the catalog of the last step.
+func (s *State) DescribeFetch(id uint64) (Fetch, bool) {
+	x := &s.exchanges[s.current]
+	defer func() { x.step = step{config: x.config} }()
+	return x.describeFetch(id)
+}
+
+// outstandingRoom is the number of actions that can be added without an allocation.
+const outstandingRoom = 4
+
+// own copies what a step changes in place. A slice that a step only appends to loses its spare capacity instead.
+func (s *state) own() {
+	s.outstanding = append(make([]uint64, 0, len(s.outstanding)+outstandingRoom), s.outstanding...)
+	s.passed = slices.Clone(s.passed)
+	s.failures = slices.Clone(s.failures)
+	s.notes.times = slices.Clip(s.notes.times)
+	s.govern.violations = slices.Clip(s.govern.violations)
+	s.govern.classification.charges = slices.Clip(s.govern.classification.charges)
+	s.govern.live.Own()
+	s.spent.Own()
+	s.admission.budget.own()
+	s.stream.own()
+}
+
+func (b *budgetRequest) own() {
+	b.asked = slices.Clone(b.asked)
+	b.grants = slices.Clip(b.grants)
+	b.reports = slices.Clip(b.reports)
+}
+
+func (s *stream) own() {
+	s.held = slices.Clip(s.held)
+	s.api.Inputs = slices.Clone(s.api.Inputs)
+	s.extension.budget.own()
+}
+
+// rest drops what only this step needs. The state is then equal to one that was encoded and decoded: the conditions are
+// those of the functions that list the encoded fields.
+func (s *state) rest() {
+	if !s.haveRecord {
+		s.record, s.encoded = doc.Record{}, nil
+	}
+	if s.policyVersion == 0 {
+		s.selection = policy.Selection{}
+	}
+	if s.spent.Rest(); len(s.order) == 0 && s.dispatchMs == 0 {
+		s.restAttempts()
+	}
+	if b := &s.request.Bought; b.Terms == "" && len(b.Uses) == 0 && b.Cache == 0 {
+		b.Uses, b.MaxToolCalls = nil, 0
+	}
+	if len(s.notes.times) == 0 {
+		s.notes = notes{details: s.notes.details, user: s.notes.user, finish: s.notes.finish}
+	}
+	if s.ending.count.Count == 0 {
+		s.ending = ending{}
+	}
+	s.admission.budget.rest()
+	s.govern.rest()
+	if st := &s.stream; !st.headReceived && !st.opened && !st.forOthers {
+		*st = stream{}
+	}
+	s.stream.extension.budget.rest()
+}
+
+func (b *budgetRequest) rest() { b.need.Key, b.need.WantPico = "", 0 }
+
+// restAttempts drops the fields of attempts, because there are none.
+func (s *state) restAttempts() {
+	s.order, s.orderIndex, s.retries, s.attempts, s.lastTarget = nil, 0, 0, 0, 0
+	s.providerKey, s.imposedMaxTokens, s.dropped, s.attemptResults = "", 0, "", ""
+	s.failures, s.spent, s.pieces = nil, bill.Spent{}, pieces{}
+}
+
+func (g *governance) rest() {
+	if !g.on {
+		*g = governance{
+			inspected: g.inspected, schema: g.schema, buffered: g.buffered, rewritten: g.rewritten, strict: g.strict, threshold: g.threshold,
+		}
+		return
+	}
+	g.live.Rest()
+	if c := &g.classification; !c.wanted {
+		*c = classification{done: c.done, held: c.held, failed: c.failed}
+	}
+}

@@ -1,0 +1,98 @@
+package host
+
+import (
+	"sync"
+
+	"github.com/postern-ai/postern/core"
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/config"
+	machine "github.com/postern-ai/postern/core/exchange"
+)
+
+// State is the state of an exchange, as its observers see it.
+type State interface {
+	// DescribeFetch describes the fetch that the last step has requested. id is the ID of the action. cfg is used if
+	// the engine keeps the state encoded. If the state has no such fetch, ok is false.
+	DescribeFetch(cfg *config.Config, id uint64) (f machine.Fetch, ok bool)
+}
+
+// Stepper runs the steps of one exchange, and keeps its state in between. It is not safe for concurrent use.
+type Stepper interface {
+	State
+	// Step runs a step. The input's State is ignored. Until Keep is called, the step may be repeated, with other shared
+	// memory or another pinned entry. The output may share memory with the input and with the core, and later steps may
+	// share memory with the input. None of it may be changed afterward, except for the list of actions: its memory is
+	// valid until the next step.
+	Step(*abi.StepInput) (abi.StepOutput, error)
+	// Keep makes the result of the last Step the state.
+	Keep()
+	// Release ends the use of the stepper.
+	Release()
+}
+
+// newStepper returns the stepper of a new exchange.
+func newStepper(e Engine) Stepper {
+	if d, ok := e.(Decoded); ok {
+		return d.Begin()
+	}
+	return &encodedStepper{engine: e}
+}
+
+// encodedStepper keeps the state as the engine has encoded it.
+type encodedStepper struct {
+	engine      Engine
+	state, next []byte
+}
+
+func (s *encodedStepper) Step(in *abi.StepInput) (abi.StepOutput, error) {
+	in.State = s.state
+	w := abi.Writer{Buf: make([]byte, 0, 512+len(in.Shared)+len(in.State)+len(in.Attached)+len(in.Pinned)+len(in.Event.Data))}
+	in.Encode(&w)
+	message, err := s.engine.Step(w.Buf)
+	if err != nil {
+		return abi.StepOutput{}, err
+	}
+	out, err := abi.DecodeStepOutput(message)
+	s.next = out.State
+	return out, err
+}
+
+func (s *encodedStepper) Keep() { s.state = s.next }
+
+func (s *encodedStepper) Release() {}
+
+func (s *encodedStepper) DescribeFetch(cfg *config.Config, id uint64) (machine.Fetch, bool) {
+	return machine.DescribeFetch(cfg, id, s.state)
+}
+
+// nativeStepper keeps the state decoded.
+type nativeStepper struct {
+	core  *core.Core
+	state machine.State
+}
+
+// nativeSteppers holds steppers that exchanges have released.
+var nativeSteppers = sync.Pool{New: func() any { return new(nativeStepper) }}
+
+// Begin implements Decoded.
+func (n *native) Begin() Stepper {
+	s := nativeSteppers.Get().(*nativeStepper)
+	s.core = n.core
+	return s
+}
+
+func (s *nativeStepper) Step(in *abi.StepInput) (out abi.StepOutput, err error) {
+	defer guard(&err)
+	return s.core.Advance(&s.state, in), nil
+}
+
+func (s *nativeStepper) Keep() { s.state.Keep() }
+
+func (s *nativeStepper) Release() {
+	s.state.Reset()
+	nativeSteppers.Put(s)
+}
+
+func (s *nativeStepper) DescribeFetch(_ *config.Config, id uint64) (machine.Fetch, bool) {
+	return s.state.DescribeFetch(id)
+}

@@ -1,0 +1,63 @@
+package interpreter
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/config"
+	"github.com/postern-ai/postern/core/exchange"
+)
+
+// Core runs a step of the core, once with an encoded state and twice with a decoded one. All results must be the same,
+// and the state before the step must not change. A host calls it from Run.
+func (x *Exchange) Core(h Host, cfg *config.Config, in *abi.StepInput) abi.StepOutput {
+	event := in.Event
+	event.Data = slices.Clone(in.Event.Data)
+	out := exchange.Step(cfg, in)
+	if x.decoded == nil {
+		x.decoded = &exchange.State{}
+	}
+	compare(h, x.decoded, cfg, in, &out)
+	x.decoded.Keep()
+	if !bytes.Equal(x.decoded.Encode(), out.State) {
+		h.Violate("the decoded state after the step is %x, want %x", x.decoded.Encode(), out.State)
+	}
+	if !bytes.Equal(in.Event.Data, event.Data) {
+		h.Violate("the step changes the data of its event")
+	}
+	return out
+}
+
+// Core is like Exchange.Core, for hosts that copy exchanges: it decodes the state before each step.
+func Core(h Host, cfg *config.Config, in *abi.StepInput) abi.StepOutput {
+	out := exchange.Step(cfg, in)
+	s := &exchange.State{}
+	if len(in.State) > 0 {
+		s = exchange.DecodeState(cfg, in.State)
+	}
+	compare(h, s, cfg, in, &out)
+	if s.Keep(); !bytes.Equal(s.Encode(), out.State) {
+		h.Violate("the decoded state after the step is %x, want %x", s.Encode(), out.State)
+	}
+	return out
+}
+
+func compare(h Host, s *exchange.State, cfg *config.Config, in *abi.StepInput, want *abi.StepOutput) {
+	for range 2 {
+		got := s.Step(cfg, in)
+		got.State = want.State
+		if !bytes.Equal(encoded(&got), encoded(want)) {
+			h.Violate("with a decoded state, the step returns %+v, want %+v", got, *want)
+		}
+		if len(in.State) > 0 && !bytes.Equal(s.Encode(), in.State) {
+			h.Violate("the step changes the state before it: %x, want %x", s.Encode(), in.State)
+		}
+	}
+}
+
+func encoded(out *abi.StepOutput) []byte {
+	var w abi.Writer
+	out.Encode(&w)
+	return w.Buf
+}
