@@ -2,9 +2,11 @@ package host
 
 import "sync"
 
-// working counts work in progress. It is not a sync.WaitGroup, because there, no new work may begin while Wait
+// working runs work in goroutines and counts it. It is not a sync.WaitGroup, because there, no new work may begin while Wait
 // returns. Here, new work begins whenever a request arrives.
 type working struct {
+	workers workers
+
 	mu   sync.Mutex
 	n    int
 	idle chan struct{} // closed when n becomes 0; nil while nobody waits
@@ -23,13 +25,13 @@ func (w *working) Add(n int) {
 // Done ends one piece of work.
 func (w *working) Done() { w.Add(-1) }
 
-// Go runs f in a goroutine and counts it as work.
+// Go runs f in a goroutine and counts it as work. f must not panic.
 func (w *working) Go(f func()) {
 	w.Add(1)
-	go func() {
+	w.workers.run(func() {
 		defer w.Done()
 		f()
-	}()
+	})
 }
 
 // Wait blocks until no work is in progress.
