@@ -3,6 +3,7 @@ package host
 import (
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -29,7 +30,7 @@ func (b *requestBody) begin() {
 func (b *requestBody) read(t *task) abi.Event {
 	defer b.reading.Done()
 	event := abi.Event{Kind: abi.EventBody, ID: t.ID}
-	data, err := io.ReadAll(io.LimitReader(b.request.Body, int64(t.Limit)+1))
+	data, err := appendAll(bodyRoom(b.request.ContentLength), io.LimitReader(b.request.Body, int64(t.Limit)+1))
 	switch {
 	case err != nil:
 		event.Code = abi.OutcomeFailed
@@ -40,6 +41,21 @@ func (b *requestBody) read(t *task) abi.Event {
 		b.complete.Store(true)
 	}
 	return event
+}
+
+// appendAll appends everything that r returns to data.
+func appendAll(data []byte, r io.Reader) ([]byte, error) {
+	for {
+		data = slices.Grow(data, 1)
+		n, err := r.Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		switch {
+		case err == io.EOF:
+			return data, nil
+		case err != nil:
+			return data, err
+		}
+	}
 }
 
 // allowEarlyResponse lets the response be sent before the request body has arrived. Otherwise, net/http would wait

@@ -106,16 +106,24 @@ func (x *exchange) awaitResume(t *task) bool {
 	}
 }
 
-// Limits of the first allocation for a non-streaming response. If the provider announces the length, that saves
-// further allocations. The upper limit keeps a provider from reserving memory for bytes that it never sends.
+// Sizes of the first allocation for a body. If its sender announces the length, that saves further allocations. The
+// upper limit keeps a sender from reserving memory for bytes that it never sends.
 const (
-	minBodyBytes = 4 << 10
-	maxBodyGuess = 64 << 10
+	unknownBodyBytes = 4 << 10
+	maxBodyGuess     = 64 << 10
 )
 
-func readAll(limits *timeouts, response *http.Response, a *abi.Action) ([]byte, uint64) {
+// bodyRoom returns an empty slice for a body of the announced length. A negative length is unknown.
+func bodyRoom(length int64) []byte {
+	if length < 0 {
+		length = unknownBodyBytes
+	}
 	// The extra byte lets the read that finds the end run without growing the slice.
-	data := make([]byte, 0, min(max(response.ContentLength+1, minBodyBytes), maxBodyGuess))
+	return make([]byte, 0, min(length, maxBodyGuess)+1)
+}
+
+func readAll(limits *timeouts, response *http.Response, a *abi.Action) ([]byte, uint64) {
+	data := bodyRoom(response.ContentLength)
 	for {
 		data = slices.Grow(data, 1)
 		n, err := response.Body.Read(data[len(data):cap(data)])
