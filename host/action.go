@@ -102,7 +102,9 @@ func (x *exchange) sent(ok bool) {
 }
 
 func (x *exchange) log(a *abi.Action) {
-	x.host.log(a.Data)
+	if a.Code != abi.LogNone {
+		x.host.log(a.Data)
+	}
 	if x.observed != nil {
 		x.observed.Log(a.Data)
 	}

@@ -26,7 +26,7 @@ type ObservedExchange interface {
 	Head(status uint64, headers []abi.Header, streamed bool)
 	// Sent is called after a piece of a streamed body has been sent.
 	Sent(piece []byte)
-	// Log is called with the exchange's log line, a JSON object.
+	// Log is called with the exchange's log line, a JSON object, even if the line is not written to the log.
 	Log(line []byte)
 	// End is called last, when the exchange has settled. Attempts that have not ended by then were canceled.
 	End()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -69,7 +70,8 @@ func open(t *testing.T, c telemetry.Config, s store.Store) *gateway {
 	return g
 }
 
-func openWith(t *testing.T, observer host.Observer, s store.Store) *gateway {
+// openWith starts a gateway with an observer. variables are added to the gateway's.
+func openWith(t *testing.T, observer host.Observer, s store.Store, variables ...map[string]string) *gateway {
 	t.Helper()
 	g := &gateway{T: t, upstream: fakeprovider.New()}
 	t.Cleanup(g.upstream.Close)
@@ -83,6 +85,9 @@ func openWith(t *testing.T, observer host.Observer, s store.Store) *gateway {
 			"ANTHROPIC_API_KEY": providerKey, "ANTHROPIC_BASE_URL": g.upstream.URL + "/v1",
 		},
 		OpsListen: "off", Log: slog.New(slog.DiscardHandler), Observer: observer, Test: server.Test{Store: s, Log: io.Discard},
+	}
+	for _, more := range variables {
+		maps.Copy(c.Env, more)
 	}
 	var err error
 	if g.server, err = server.New(t.Context(), c); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -54,6 +55,24 @@ func TestRequests(t *testing.T) {
 		postern_open_streams 0
 		postern_object_commands_total{class="directory"} 4
 		postern_circuit_open{model="alpha",provider="openai"} 0`)
+}
+
+// TestWithoutLog: metrics do not depend on the log.
+func TestWithoutLog(t *testing.T) {
+	observer, err := telemetry.New(t.Context(), telemetry.Config{Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := openWith(t, observer, nil, map[string]string{"POSTERN_LOG": "off"})
+	g.telemetry = observer
+	g.next(fakeprovider.Behavior{Kind: "answer"})
+	g.chat("alpha", false)
+	g.send("GET", "/invented-name", "")
+	g.expect(`
+		postern_requests_total{cache="bypass",code="",model="alpha",provider="openai",route="/v1/chat/completions",status="200"} 1
+		postern_requests_total{cache="",code="not_found",model="",provider="",route="",status="404"} 1
+		postern_tokens_total{model="alpha",provider="openai",type="output"} 50
+		postern_cost_dollars_total{model="alpha",provider="openai"} 0.0002`)
 }
 
 // TestPromptCache: 80 tokens save 0.9 millionths of a dollar each. A token that is written for an hour costs one

@@ -148,7 +148,8 @@ const (
 	// ActionCancel drops the outstanding action with the same ID, which then produces no event. If that action is
 	// ActionReadBody, the host discards the rest of the body or closes the connection after the response.
 	ActionCancel ActionKind = 10
-	// ActionLog writes Data, one line of JSON, to the log. Code is LogInfo or LogError.
+	// ActionLog writes Data, one line of JSON, to the log. Code is LogInfo, LogError or LogNone. A host that observes
+	// exchanges, for metrics or traces, gets their figures from Data.
 	ActionLog ActionKind = 11
 	// ActionForward passes the caller's request to the control plane, with its unread body and with Headers and
 	// AddressHeader set, and returns the response to the caller. It replaces ActionRespond. It produces EventResponse
@@ -211,6 +212,7 @@ const (
 const (
 	LogInfo  = 0
 	LogError = 1
+	LogNone  = 2 // not written: Data is only for the host's observer, if there is one
 )
 
 // The codes of the lines in which a host logs its own failures.

@@ -18,6 +18,7 @@ const (
 	EnvMaxBodyBytes = "POSTERN_MAX_BODY_BYTES" // maximum request body; default 4,000,000
 	EnvControl      = "POSTERN_CONTROL"        // on (default) or off; off makes the control plane unreachable through the gateway
 	EnvDocs         = "POSTERN_DOCS"           // on (default) or off; if off, the gateway does not serve the documentation
+	EnvLog          = "POSTERN_LOG"            // all (default), errors or off: the requests whose log lines are written
 	EnvLeases       = "POSTERN_LEASES"         // on (default) or off; if off, no plan has leases
 	EnvMasterKeys   = "POSTERN_MASTER_KEYS"    // id:key,…; each key is 32 bytes in base64. The first key encrypts, and all keys decrypt
 )
@@ -37,10 +38,20 @@ type Config struct {
 	Sources      []abi.Header // the names and descriptions of the sources of model data
 	Routing      Routing
 	MaxBodyBytes uint64
+	Log          Log
 	ControlOff   bool
 	DocsOff      bool        // always true if ControlOff is
 	MasterKeys   []MasterKey // empty: projects cannot store their own provider keys
 }
+
+// Log is the set of requests whose log lines are written. It does not apply to lines about the gateway itself.
+type Log uint8
+
+const (
+	LogAll    Log = iota
+	LogErrors     // requests that an operator may have to look at
+	LogOff
+)
 
 // MasterKey encrypts projects' own provider keys. Key is 32 bytes in base64.
 type MasterKey struct{ ID, Key string }

@@ -90,6 +90,7 @@ func TestVariableErrorsHideValues(t *testing.T) {
 		config.EnvMaxBodyBytes: "POSTERN_MAX_BODY_BYTES must be an integer between 1 and 4294967295 (bytes)",
 		"P_URL":                "P_URL, the base URL of provider p, must start with https:// or http://",
 		config.EnvControl:      "POSTERN_CONTROL must be on or off",
+		config.EnvLog:          "POSTERN_LOG must be all, errors or off",
 		config.EnvLeases:       "POSTERN_LEASES must be on or off",
 		config.EnvDocs:         "POSTERN_DOCS must be on or off",
 		config.EnvMasterKeys: "POSTERN_MASTER_KEYS must be a comma-separated list of id:key; each id must be unique and 1 to 16 letters, digits or hyphens, " +
@@ -107,6 +108,15 @@ func TestControl(t *testing.T) {
 		env := []abi.Header{{Name: config.EnvControl, Value: value}}
 		if c, problem := config.Parse(abi.Config{Catalog: []byte(minimal), Env: env}); problem != "" || c.ControlOff != want {
 			t.Errorf("POSTERN_CONTROL=%s: %t, %s", value, c.ControlOff, problem)
+		}
+	}
+}
+
+func TestLog(t *testing.T) {
+	for value, want := range map[string]config.Log{"": config.LogAll, "all": config.LogAll, "errors": config.LogErrors, "off": config.LogOff} {
+		env := []abi.Header{{Name: config.EnvLog, Value: value}}
+		if c, problem := config.Parse(abi.Config{Catalog: []byte(minimal), Env: env}); problem != "" || c.Log != want {
+			t.Errorf("POSTERN_LOG=%s: %d, %s", value, c.Log, problem)
 		}
 	}
 }

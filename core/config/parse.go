@@ -87,7 +87,20 @@ func (p *parser) settings() {
 	p.config.MasterKeys = keys
 	p.config.ControlOff = !p.isOn(EnvControl)
 	p.config.DocsOff = !p.isOn(EnvDocs) || p.config.ControlOff
+	p.log()
 	p.leases()
+}
+
+func (p *parser) log() {
+	switch p.variable(EnvLog) {
+	case "", "all":
+	case "errors":
+		p.config.Log = LogErrors
+	case "off":
+		p.config.Log = LogOff
+	default:
+		p.fail(EnvLog + " must be all, errors or off")
+	}
 }
 
 // isOn reads a variable that is on or off. The default is on.

@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/exchange/bill"
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/jsontext"
@@ -27,14 +28,34 @@ func (x *exchange) log(status uint64, code string) {
 	if s.request.model != "" && s.rejected == fault.None {
 		x.logCompletion(&l, status)
 	}
-	x.do(abi.Action{Kind: abi.ActionLog, Code: severity(status), Data: append(l.B, '}')})
+	x.do(abi.Action{Kind: abi.ActionLog, Code: x.logCode(status), Data: append(l.B, '}')})
 }
 
-func severity(status uint64) uint64 {
-	if status >= 500 {
-		return 1
+// logCode returns the Code of the exchange's ActionLog. With LogErrors, only failed requests and requests with a
+// possibly wrong cost are written. A refusal is the caller's error.
+func (x *exchange) logCode(status uint64) uint64 {
+	failed := status >= 500
+	switch {
+	case x.config.Log == config.LogOff, x.config.Log == config.LogErrors && !failed && !x.hasOddCost():
+		return abi.LogNone
+	case failed:
+		return abi.LogError
 	}
-	return 0
+	return abi.LogInfo
+}
+
+// hasOddCost reports whether the provider's usage has unknown fields, or the cost exceeds the reservation.
+func (x *exchange) hasOddCost() bool {
+	return x.overrunPico() > 0 || x.s.spent.Usage.Bought().Unknown != ""
+}
+
+// overrunPico returns the part of the cost that was not reserved.
+func (x *exchange) overrunPico() money.Pico {
+	s := &x.s
+	if !s.admission.admitted || s.spent.CostPico <= s.admission.reserved {
+		return 0
+	}
+	return s.spent.CostPico - s.admission.reserved
 }
 
 func level(status uint64) string {
@@ -59,7 +80,7 @@ func (x *exchange) logCompletion(l *jsontext.Builder, status uint64) {
 		l.UintMember("promptCacheWriteTokens", cached.Written)
 		l.Member("promptCacheSavedCents", string(money.Append(nil, cached.SavedPico, money.Cent)))
 	}
-	if over := s.spent.CostPico - s.admission.reserved; s.admission.admitted && over > 0 {
+	if over := x.overrunPico(); over > 0 {
 		l.Member("overrunCents", string(money.Append(nil, over, money.Cent)))
 	}
 	l.UintMember("attempts", s.attempts)

@@ -30,6 +30,7 @@ var workerVariables = []workerVariable{
 	named(control.EnvWebhooks, "control", ""),
 	named(config.EnvCatalog, "both", ""),
 	named(config.EnvMaxBodyBytes, "gateway", ""),
+	named(config.EnvLog, "gateway", ""),
 	named(config.EnvDocs, "gateway", "off serves no documentation at /docs, and errors have no link to it."),
 	named(config.EnvControl, "gateway", "off makes the dashboard, the admin API, /docs and /openapi.yaml unreachable through the gateway, for a control Worker with a domain of its own. The gateway's errors then have no link to the documentation."),
 	{settings.Variable{

@@ -144,6 +144,8 @@ func isPrintable(text string) bool {
 
 func isSwitch(text string) bool { return text == "on" || text == "off" }
 
+func isLog(text string) bool { return text == "all" || text == "errors" || text == "off" }
+
 func isBodyLimit(text string) bool {
 	n, err := strconv.ParseUint(text, 10, 32)
 	return err == nil && n > 0

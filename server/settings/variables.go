@@ -71,6 +71,8 @@ var variables = []Variable{
 		Help: "Maximum number of open connections."},
 	{Name: "POSTERN_EXPORTS", Key: "exports", Form: "the path of a directory", apply: text(func(c *server.Config) *string { return &c.Exports }),
 		Help: "Directory for daily usage files."},
+	{Name: config.EnvLog, Key: "log.requests", Default: "all", Form: "all, errors or off", apply: env(config.EnvLog, isLog),
+		Help: "Requests whose lines are in the log. errors: those with a status of 500 or more, with overrunCents or with unknownUsage. Other lines are always written."},
 	{Name: "POSTERN_LOG_LEVEL", Key: "log.level", Default: "info", Form: "debug, info, warn or error", apply: check(func(text string) bool { _, ok := logLevels[text]; return ok }),
 		Help: "Lowest level of log lines."},
 	{Name: "POSTERN_LOG_FORMAT", Key: "log.format", Default: "json", Form: "json or text", apply: check(func(text string) bool { return text == "json" || text == "text" }),

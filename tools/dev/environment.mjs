@@ -16,7 +16,14 @@ function gatewayVariables() {
     keyEnv,
     ...Object.values(settings).map(({ env }) => env),
   ])
-  return present(['POSTERN_CATALOG', 'POSTERN_MAX_BODY_BYTES', 'POSTERN_CONTROL', 'POSTERN_DOCS', ...names])
+  return present([
+    'POSTERN_CATALOG',
+    'POSTERN_MAX_BODY_BYTES',
+    'POSTERN_CONTROL',
+    'POSTERN_DOCS',
+    'POSTERN_LOG',
+    ...names,
+  ])
 }
 
 /** The control Worker's variables. */

@@ -177,7 +177,10 @@ export const ACTION_WAIT = 9
  * ACTION_READ_BODY, the host discards the rest of the body or closes the connection after the response.
  */
 export const ACTION_CANCEL = 10
-/** ACTION_LOG writes data, one line of JSON, to the log. code is LOG_INFO or LOG_ERROR. */
+/**
+ * ACTION_LOG writes data, one line of JSON, to the log. code is LOG_INFO, LOG_ERROR or LOG_NONE. A host that observes
+ * exchanges, for metrics or traces, gets their figures from data.
+ */
 export const ACTION_LOG = 11
 /**
  * ACTION_FORWARD passes the caller's request to the control plane, with its unread body and with headers and
@@ -255,6 +258,8 @@ export const WHERE_COLO = 4
 // The values of Code in ACTION_LOG.
 export const LOG_INFO = 0
 export const LOG_ERROR = 1
+/** not written: Data is only for the host's observer, if there is one */
+export const LOG_NONE = 2
 
 // The codes of the lines in which a host logs its own failures.
 /** the core trapped, or its output is malformed */

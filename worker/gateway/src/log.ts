@@ -1,4 +1,4 @@
-import { type Action, LOG_INFO } from './abi.ts'
+import { type Action, LOG_INFO, LOG_NONE } from './abi.ts'
 
 /** The source of a log line: an object, or an exchange with its configuration error, if any. */
 type Subject = { requestId: string; message?: string } | { object: string }
@@ -16,6 +16,7 @@ const decoder = new TextDecoder()
 
 /** Carries out an ActionLog. */
 export function log({ code, data }: Action): void {
+  if (code === LOG_NONE) return
   const line = decoder.decode(data)
   if (code === LOG_INFO) console.log(line)
   else console.error(line)
