@@ -35,11 +35,11 @@ export class Gateway {
 
   /**
    * Starts the gateway with projects from bench/seed. cacheURL is the data center's cache. Without it, there is no
-   * Cache API.
+   * Cache API. variables are the gateway's.
    */
-  static async start(name, parts, upstreamURL, projects, cacheURL) {
+  static async start(name, parts, upstreamURL, projects, { cacheURL, variables } = {}) {
     const colos = cacheURL === undefined ? [] : [cacheURL]
-    const side = await serve(gatewayConfig(name, parts, upstreamURL, { colos }))
+    const side = await serve(gatewayConfig(name, parts, upstreamURL, { colos, variables }))
     await plant(side.urls, ...projects)
     return new Gateway(name, side, new Tally(upstreamURL, side.urls.gateway), projects)
   }

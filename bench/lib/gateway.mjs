@@ -33,11 +33,11 @@ function bindings(serviceName) {
 /**
  * workerd's configuration of the gateway, with sockets "gateway" and "seed". colos are the URLs of data center
  * caches. The first one is the gateway's. Each additional one adds another gateway ("gateway1", "gateway2" and so on)
- * with its own memory and the same objects and KV. inMemory keeps objects off the disk.
+ * with its own memory and the same objects and KV. inMemory keeps objects off the disk. variables are the gateway's.
  */
-export function gatewayConfig(name, parts, upstreamURL, { colos = [], inMemory = false } = {}) {
+export function gatewayConfig(name, parts, upstreamURL, { colos = [], inMemory = false, variables = {} } = {}) {
   const storage = disk(`${name}-objects`, { inMemory })
-  const texts = { OPENAI_BASE_URL: `${upstreamURL}/v1`, OPENAI_API_KEY: 'sk-bench' }
+  const texts = { OPENAI_BASE_URL: `${upstreamURL}/v1`, OPENAI_API_KEY: 'sk-bench', ...variables }
   const workers = join(BENCH, 'workers')
   const colo = (i) => (colos[i] === undefined ? undefined : `colo${i}`)
   const others = colos.slice(1).map((_, i) => `gateway${i + 1}`)

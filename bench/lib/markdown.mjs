@@ -65,7 +65,7 @@ These gateways get the same requests in the same run and forward them to the sam
 
 ${table(
   section,
-  section.head.map((name) => [capital(name), name]),
+  section.head.filter((name) => name !== '' && name !== 'target').map((name) => [capital(name), name]),
 )}
 `
 

@@ -165,10 +165,8 @@ async function far(parts, url, seed) {
 }
 
 async function others(...run) {
-  const head = ['gateway', 'runtime', ...work, 'requests', 'CPU per request']
-  return {
-    head,
-    rows: await peers(...run),
-    notes: ["Portkey's gateway runs on Node, and Postern on workerd."],
-  }
+  const { rows, notes } = await peers(...run)
+  const figures = ['requests', 'CPU per request', "proxy's CPU", "Portkey's requests on workerd", 'target', '']
+  const how = "Portkey's npm package runs on Node. Its Worker is measured if `PORTKEY_SRC` names its source."
+  return { head: ['gateway', 'runtime', ...work, ...figures], rows, notes: [how, ...notes] }
 }

@@ -1,11 +1,16 @@
 // Formats the results as a table.
 
 /** A row with an optional target: least is a lower bound, most an upper bound. */
-export function row(name, ours, baseline, value, { least, most, note = '' } = {}) {
+export function row(name, ours, baseline, value, { note = '', ...bounds } = {}) {
+  const [text, target, short] = judged(value, bounds)
+  return [name, ours, baseline, text, target, [short, note].filter(Boolean).join('; ')]
+}
+
+/** The cells of a value with an optional target: the value, the target, and "short" if the value misses it. */
+export function judged(value, { least, most }) {
   const target = least !== undefined ? `≥ ${least}` : most !== undefined ? `≤ ${most}` : ''
   const short = value < (least ?? -Infinity) || value > (most ?? Infinity)
-  const cells = [name, ours, baseline, typeof value === 'number' ? value.toFixed(2) : value, target]
-  return [...cells, [short ? 'short' : '', note].filter(Boolean).join('; ')]
+  return [typeof value === 'number' ? value.toFixed(2) : value, target, short ? 'short' : '']
 }
 
 /**

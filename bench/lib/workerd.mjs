@@ -6,6 +6,8 @@ import workerd from 'workerd'
 import { compatibilityDate, compatibilityFlags } from '../../worker/gateway/compatibility.mjs'
 import { OUT, start } from './process.mjs'
 
+const own = { compatibilityDate, compatibilityFlags }
+
 // The binary rather than its npm wrapper script, because CPU time is read by process ID.
 const BINARY = workerd.default
 
@@ -35,12 +37,12 @@ export function modules(folder, ...names) {
 
 /**
  * A Worker with bindings: text bindings by name, and others in the form of workerd's schema. colo is the service behind
- * its Cache API.
+ * its Cache API. compatibility has the platform settings, which are by default the gateway's.
  */
-export function worker(name, parts, { texts = {}, bindings = [], classes = [], disk, colo } = {}) {
+export function worker(name, parts, options = {}) {
+  const { texts = {}, bindings = [], classes = [], disk, colo, compatibility = own } = options
   const described = {
-    compatibilityDate,
-    compatibilityFlags,
+    ...compatibility,
     modules: parts,
     bindings: [...Object.entries(texts).map(([name, text]) => ({ name, text })), ...bindings],
   }

@@ -113,6 +113,10 @@ export function freePort() {
   })
 }
 
+/** The headers that make Portkey's gateway call the upstream, for load.lua. */
+export const portkeyHeaders = (upstreamURL) =>
+  `authorization=Bearer sk-bench;x-portkey-provider=openai;x-portkey-custom-host=${upstreamURL}/v1`
+
 /** Portkey's gateway as it ships. Its errors are figures in the table. */
 export async function startPortkey(upstream) {
   const port = await freePort()
@@ -127,6 +131,5 @@ export async function startPortkey(upstream) {
       () => false,
     ),
   )
-  const headers = `authorization=Bearer sk-bench;x-portkey-provider=openai;x-portkey-custom-host=${upstream.url}/v1`
-  return { child, url, key: 'none', headers, peer: true }
+  return { child, url, key: 'none', headers: portkeyHeaders(upstream.url), peer: true }
 }
