@@ -25,11 +25,14 @@ interface ReadResult {
 /** The body of the caller's request. */
 export class RequestBody {
   private readonly request: Request
+  // The declared content-length.
+  private readonly declared: string | null
   // Settles when the body has been read. It is undefined if no read is in progress.
   private reading: Promise<void> | undefined
 
   constructor(request: Request) {
     this.request = request
+    this.declared = request.headers.get('content-length')
   }
 
   read(action: Action, tasks: Tasks): void {
@@ -37,14 +40,12 @@ export class RequestBody {
   }
 
   private async readAll(limit: number, answer: Answer): Promise<void> {
-    const { request } = this
+    const { request, declared } = this
     let body: Bytes | undefined
     try {
-      const declared = readDeclared(request, limit)
+      const short = readDeclared(request, declared, limit)
       body =
-        declared === undefined
-          ? await readBody(request.body, limit, lengthHint(request.headers))
-          : new Uint8Array(await declared)
+        short === undefined ? await readBody(request.body, limit, lengthHint(declared)) : new Uint8Array(await short)
     } catch {
       this.reading = undefined
       return answer(EVENT_BODY, OUTCOME_FAILED)
@@ -60,7 +61,7 @@ export class RequestBody {
    */
   unread(): Promise<void> | undefined {
     if (this.reading !== undefined) return this.reading
-    const body = undrained(this.request)
+    const body = undrained(this.request, this.declared)
     return body && drain(body.getReader({ mode: 'byob' }))
   }
 }
@@ -70,11 +71,13 @@ export class RequestBody {
  * reader. If the body must be read in chunks, returns undefined. That is so if its length is too large or unknown, or
  * if the declared length is the length of the compressed body.
  */
-export function readDeclared(message: Request | Response, limit: number): Promise<ArrayBuffer> | undefined {
-  const { headers } = message
-  const length = headers.get('content-length')
-  if (length === null || headers.has('content-encoding')) return undefined
-  return Number(length) <= limit ? message.arrayBuffer() : undefined
+export function readDeclared(
+  message: Request | Response,
+  declared: string | null,
+  limit: number,
+): Promise<ArrayBuffer> | undefined {
+  if (declared === null || message.headers.has('content-encoding')) return undefined
+  return Number(declared) <= limit ? message.arrayBuffer() : undefined
 }
 
 /**
@@ -112,9 +115,8 @@ export async function readBody(
 
 // Returns the unread request body if the response must wait until it is drained. The body property is checked last:
 // measurements show that reading this property creates a stream object.
-function undrained(request: Request): ReadableStream<Uint8Array> | undefined {
-  const length = request.headers.get('content-length')
-  if (length !== null && Number(length) <= SERVER_DRAINS_BYTES) return undefined
+function undrained(request: Request, declared: string | null): ReadableStream<Uint8Array> | undefined {
+  if (declared !== null && Number(declared) <= SERVER_DRAINS_BYTES) return undefined
   if (request.bodyUsed || request.body === null || request.body.locked) return undefined
   return request.body
 }
@@ -135,9 +137,9 @@ async function drain(reader: ReadableStreamReader): Promise<void> {
 
 type ReadableStreamReader = Pick<ReadableStreamBYOBReader, 'read' | 'cancel'>
 
-/** Returns the declared content-length, or 0. */
-export function lengthHint(headers: Headers): number {
-  return Number(headers.get('content-length') ?? 0) || 0
+/** Returns the declared content-length as a number, or 0. */
+export function lengthHint(declared: string | null): number {
+  return Number(declared ?? 0) || 0
 }
 
 function grown(buffer: Bytes, limit: number): Bytes {

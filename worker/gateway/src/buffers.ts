@@ -6,7 +6,8 @@ const FIRST_BYTES = 4 << 10
 /** The buffers of one exchange by number. */
 export class Buffers {
   private readonly contents = new Map<number, Bytes>()
-  private readonly growing = new Map<number, GrowingBuffer>()
+  // Only a few exchanges append to a buffer.
+  private growing: Map<number, GrowingBuffer> | undefined
 
   /** A buffer that was never written is empty. */
   get(number: number): Bytes {
@@ -15,10 +16,11 @@ export class Buffers {
 
   set(number: number, content: Bytes): void {
     this.contents.set(number, content)
-    this.growing.delete(number)
+    this.growing?.delete(number)
   }
 
   append(number: number, data: Bytes): void {
+    this.growing ??= new Map()
     const buffer = this.growing.get(number) ?? new GrowingBuffer(this.get(number))
     this.growing.set(number, buffer)
     this.contents.set(number, buffer.append(data))

@@ -43,7 +43,8 @@ export class Flight {
   private limit = Number.POSITIVE_INFINITY
   private end: Piece | undefined
   private waiting: (() => void)[] = []
-  private call = Promise.withResolvers<void>()
+  // Asks the leader to respond.
+  private call: () => void = () => undefined
   private calledMs = 0
 
   /** Reports whether an exchange can still join. */
@@ -76,7 +77,6 @@ export class Flight {
     const rest = this.followers === 0 ? NO_BYTES : this.body().slice()
     this.body = () => rest
     this.changed()
-    this.call.resolve()
   }
 
   /** Returns the bytes after the first `read` bytes as soon as there are any, or the end of the flight. */
@@ -98,12 +98,14 @@ export class Flight {
   }
 
   /** The leader runs this: it responds to its followers until the flight has landed. */
-  async respond(): Promise<void> {
-    while (this.end === undefined) {
-      await this.call.promise
-      this.call = Promise.withResolvers()
+  respond(): void {
+    const called = new Promise<void>((resolve) => {
+      this.call = resolve
+    })
+    void called.then(() => {
       this.calledMs = 0
-    }
+      if (this.end === undefined) this.respond()
+    })
   }
 
   /** Each follower runs this at intervals: it ends the flight if its leader no longer responds. */
@@ -112,7 +114,7 @@ export class Flight {
     if (this.end !== undefined) return
     if (this.calledMs === 0) {
       this.calledMs = now
-      this.call.resolve()
+      this.call()
     } else if (now - this.calledMs >= DEAD_MS) this.land(FLIGHT_FAILED, NO_BYTES)
   }
 }
@@ -169,7 +171,7 @@ export class Seat {
     const found = flights.find(name)
     this.leads = found === undefined
     this.flight = found ?? flights.lead(name)
-    if (this.leads) void this.flight.respond()
+    if (this.leads) this.flight.respond()
     else {
       this.flight.followers++
       // The timer also shows the platform that this request is not stuck.

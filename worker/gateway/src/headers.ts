@@ -15,11 +15,17 @@ export function httpHeaders(fields: Fields): HeadersInit {
   // Measured: a record is faster than a Headers object.
   const record: Record<string, string> = {}
   for (let i = 0; i < fields.length; i += 2) {
-    const name = fields[i] as string
-    if (name in record) return repeatedHeaders(fields)
-    record[name] = fields[i + 1] as string
+    if (isRepeated(fields, i)) return repeatedHeaders(fields)
+    record[fields[i] as string] = fields[i + 1] as string
   }
   return record
+}
+
+// Compares with the few names before it. Measured: a lookup in the record takes longer, because V8 first has to
+// intern the name.
+function isRepeated(fields: Fields, at: number): boolean {
+  for (let i = 0; i < at; i += 2) if (fields[i] === fields[at]) return true
+  return false
 }
 
 function repeatedHeaders(fields: Fields): Headers {

@@ -55,8 +55,13 @@ export class Tasks {
   }
 
   remove(id: number): void {
-    const at = this.open.findIndex((task) => task.id === id)
-    if (at >= 0) this.open.splice(at, 1)
+    const { open } = this
+    for (let i = 0; i < open.length; i++) {
+      if (open[i]?.id !== id) continue
+      const last = open.pop() as Task // keeps the array's memory for the next task, which splice does not
+      if (i < open.length) open[i] = last
+      return
+    }
   }
 
   /** Delivers a result in the same turn, after the other actions of the step. */
@@ -86,8 +91,9 @@ export class Tasks {
 
   /** Cancels an action. If a result arrives later, it is ignored. */
   cancel(id: number): void {
-    this.find(id)?.giveUp?.()
+    const task = this.find(id)
     this.remove(id)
+    task?.giveUp?.()
   }
 
   /** Cancels the actions that can be canceled. */

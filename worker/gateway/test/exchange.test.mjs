@@ -8,6 +8,7 @@ import {
   ACTION_FORWARD,
   ACTION_JOIN,
   ACTION_KEEP,
+  ACTION_LOG,
   ACTION_READ,
   ACTION_RESPOND,
   ACTION_UNSEAL,
@@ -15,11 +16,17 @@ import {
   ACTION_WRITE,
   Action,
   CLASS_KEY_METER,
+  EVENT_FAULT,
   EVENT_REQUEST,
   EVENT_RESPONSE,
   EVENT_STORED,
   EVENT_SUPPLIED,
   EVENT_TIMER,
+  FAULT_HEAD,
+  FAULT_TOTAL,
+  LOG_ERROR,
+  LOG_INFO,
+  LOG_NONE,
   NO_BYTES,
   OUTCOME_ABSENT,
   OUTCOME_UNSUPPORTED,
@@ -368,6 +375,76 @@ test('the late result of a canceled read is not delivered to the next read with 
   )
   assert.equal(await response.text(), 'new')
 })
+
+test('a canceled fetch has no result, and the next fetch with its ID has only its own', async () => {
+  globalThis.fetch = async (url) => {
+    await new Promise((resolve) => setTimeout(resolve, url.endsWith('old') ? 30 : 90))
+    return new Response(url, { headers: { 'content-length': String(url.length) } })
+  }
+  const events = []
+  const fetching = (name, fields) =>
+    action(ACTION_FETCH, { id: 4, buffer: 5, limit: 1000, url: `http://p.example/${name}`, ...fields })
+  const response = await exchange((event) => {
+    const { kind, data } = event
+    if (kind === EVENT_REQUEST) return [fetching('old'), action(ACTION_WAIT, { id: 6, keepMs: 1 })]
+    if (kind === EVENT_TIMER) return [action(ACTION_CANCEL, { id: 4 }), fetching('new')]
+    events.push([kind, text(data)])
+    return [respond(200, text(data))]
+  }, new Request('http://gateway.example/'))
+  assert.equal(await response.text(), 'http://p.example/new')
+  assert.deepEqual(events, [[EVENT_RESPONSE, 'http://p.example/new']])
+})
+
+for (const [name, fields, fault] of [
+  ['the head', { headMs: 20 }, FAULT_HEAD],
+  ['all of it', { totalMs: 20 }, FAULT_TOTAL],
+]) {
+  test(`a fetch whose timeout for ${name} has passed has one fault, and its late response is dropped`, async () => {
+    const late = Promise.withResolvers()
+    globalThis.fetch = async () => {
+      await new Promise((resolve) => setTimeout(resolve, 60))
+      setTimeout(late.resolve)
+      return new Response('late', { headers: { 'content-length': '4' } })
+    }
+    const events = []
+    const response = await exchange((event) => {
+      if (event.kind === EVENT_REQUEST)
+        return [action(ACTION_FETCH, { id: 4, buffer: 5, limit: 1000, url: 'http://p.example/', ...fields })]
+      events.push([event.kind, event.code])
+      return [respond(504)]
+    }, new Request('http://gateway.example/'))
+    await late.promise
+    assert.equal(response.status, 504)
+    assert.deepEqual(events, [[EVENT_FAULT, fault]])
+  })
+}
+
+test('repeated headers of a response stay repeated', async () => {
+  const headers = ['set-cookie', 'a=1', 'x-other', 'b', 'set-cookie', 'c=2']
+  const step = () => [action(ACTION_RESPOND, { code: 200, headers, body: [] })]
+  const response = await exchange(step, new Request('http://gateway.example/'))
+  assert.deepEqual([response.headers.getSetCookie(), response.headers.get('x-other')], [['a=1', 'c=2'], 'b'])
+})
+
+for (const [name, code, output] of [
+  ['an info line', LOG_INFO, ['log', '{"status":200}']],
+  ['an error line', LOG_ERROR, ['error', '{"status":200}']],
+  ['no line', LOG_NONE, undefined],
+]) {
+  test(`logs ${name}`, async () => {
+    const { log } = console
+    const lines = []
+    console.log = (line) => lines.push(['log', line])
+    console.error = (line) => lines.push(['error', line])
+    const step = () => [action(ACTION_LOG, { code, data: new TextEncoder().encode('{"status":200}') }), respond(200)]
+    try {
+      await exchange(step, new Request('http://gateway.example/'))
+    } finally {
+      console.log = log
+    }
+    assert.deepEqual(lines, output === undefined ? [] : [output])
+  })
+}
 
 test('bodies are copied before the core reuses its memory, and the memory is let go of', async () => {
   const memory = new Uint8Array(8)

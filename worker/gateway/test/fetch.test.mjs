@@ -31,14 +31,17 @@ function fetching(taking, options) {
     ...options,
   })
   const got = []
+  const { promise: answer, resolve: end } = Promise.withResolvers()
   const upstream = new Fetch(action, [], {
     head() {},
     chunk: (data) => {
       got.push(...data)
       return taking()
     },
+    end,
   })
-  return { got, upstream, answer: upstream.send(new Uint8Array(0)) }
+  upstream.send(new Uint8Array(0))
+  return { got, upstream, answer }
 }
 
 const all = Array.from({ length: 40 }, (_, i) => i)
