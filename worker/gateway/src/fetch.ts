@@ -23,7 +23,7 @@ import { httpHeaders, pick } from './headers.ts'
 import { Pieces } from './pieces.ts'
 import type { CallerResponse } from './response.ts'
 import type { Push, Task, Tasks } from './tasks.ts'
-import { Timeouts } from './timeouts.ts'
+import { shorter, Timeouts } from './timeouts.ts'
 import type { Working } from './working.ts'
 
 const SHORT_BYTES = 64 << 10
@@ -74,7 +74,8 @@ export class Fetch {
     this.action = action
     this.names = names
     this.sink = sink
-    this.timeouts = new Timeouts(action.totalMs, (fault) => this.abort(fault))
+    const shortest = shorter(shorter(action.headMs, action.firstByteMs), action.idleMs)
+    this.timeouts = new Timeouts(action.totalMs, shortest, (fault) => this.abort(fault))
     if (action.stream > 0) this.controller = new AbortController()
   }
 

@@ -4,20 +4,26 @@ import { FAULT_TOTAL } from './abi.ts'
 export class Timeouts {
   private readonly onTimeout: (fault: number) => void
   private readonly endMs: number
+  private readonly shortestMs: number
   private phaseEndMs = Number.POSITIVE_INFINITY
   private phaseFault = 0
   private timer: number | null = null
   private timerMs = Number.POSITIVE_INFINITY
 
-  /** Starts the total time. 0 means no timeout. onTimeout gets the fault of the timeout that has passed. */
-  constructor(totalMs: number, onTimeout: (fault: number) => void) {
+  /**
+   * Starts the total time. 0 means no timeout. shortestMs is the shortest timeout of a phase. onTimeout gets the fault of
+   * the timeout that has passed.
+   */
+  constructor(totalMs: number, shortestMs: number, onTimeout: (fault: number) => void) {
     this.onTimeout = onTimeout
     this.endMs = after(totalMs)
+    this.shortestMs = shortestMs
   }
 
   /**
-   * Begins a phase with a timeout. 0 means no timeout. If a timer fires too early, it is set again. This is cheaper
-   * than a new timer for every chunk.
+   * Begins a phase with a timeout. 0 means no timeout. No timer is set for longer than the shortest timeout, and if it
+   * fires too early, it is set again. Most fetches therefore need one timer, whereas a new one for every phase or chunk
+   * would cost more.
    */
   phase(ms: number, fault: number): void {
     const end = after(ms)
@@ -32,10 +38,13 @@ export class Timeouts {
   }
 
   private arm(): void {
-    clearTimeout(this.timer)
+    if (this.timer !== null) clearTimeout(this.timer)
     this.timer = null
     this.timerMs = this.phaseEndMs
-    if (Number.isFinite(this.phaseEndMs)) this.timer = setTimeout(() => this.ring(), this.phaseEndMs - Date.now())
+    if (!Number.isFinite(this.phaseEndMs)) return
+    const now = Date.now()
+    this.timerMs = Math.min(this.phaseEndMs, now + this.shortestMs)
+    this.timer = setTimeout(() => this.ring(), this.timerMs - now)
   }
 
   private ring(): void {
@@ -43,6 +52,11 @@ export class Timeouts {
     if (Date.now() >= this.phaseEndMs) this.onTimeout(this.phaseFault)
     else this.arm()
   }
+}
+
+/** The shorter of two timeouts, where 0 means none. */
+export function shorter(a: number, b: number): number {
+  return Math.min(a || Number.POSITIVE_INFINITY, b || Number.POSITIVE_INFINITY)
 }
 
 function after(ms: number): number {
