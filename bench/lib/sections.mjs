@@ -166,7 +166,14 @@ async function far(parts, url, seed) {
 
 async function others(...run) {
   const { rows, notes } = await peers(...run)
-  const figures = ['requests', 'CPU per request', "proxy's CPU", "Portkey's requests on workerd", 'target', '']
+  const figures = [
+    'requests',
+    'CPU per request',
+    'CPU against the proxy',
+    'requests against Portkey on workerd',
+    'target',
+    '',
+  ]
   const how = "Portkey's npm package runs on Node. Its Worker is measured if `PORTKEY_SRC` names its source."
   return { head: ['gateway', 'runtime', ...work, ...figures], rows, notes: [how, ...notes] }
 }
