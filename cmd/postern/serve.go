@@ -33,6 +33,7 @@ var serveFlags = []struct{ name, variable, help string }{
 	{"shutdown-timeout", "POSTERN_SHUTDOWN_TIMEOUT", "time that requests in progress get to finish at shutdown"},
 	{"drain-delay", "POSTERN_DRAIN_DELAY", "how long connections are still accepted after SIGTERM, by default 5s if something has called /readyz, otherwise 0s"},
 	{"max-connections", "POSTERN_MAX_CONNECTIONS", "maximum number of open connections"},
+	{"log", "POSTERN_LOG", "requests whose lines are in the log: all, errors or off"},
 	{"log-level", "POSTERN_LOG_LEVEL", "debug, info, warn or error"},
 	{"log-format", "POSTERN_LOG_FORMAT", "json or text"},
 }

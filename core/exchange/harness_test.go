@@ -21,6 +21,7 @@ type request struct {
 	headers             []abi.Header
 	body                string
 	overlay             string // of the catalog
+	logs                config.Log
 
 	record       func(*doc.Record) // changes the key's record
 	noRecord     bool              // neither memory nor KV has the record
@@ -63,7 +64,7 @@ type host struct {
 // run sends the request. It replies to actions until only ticks are pending.
 func (r request) run(t *testing.T) *host {
 	t.Helper()
-	h := &host{request: &r, t: t, config: configured(t, r.overlay), nowMs: noon + r.after, shared: r.shared}
+	h := &host{request: &r, t: t, config: r.config(t), nowMs: noon + r.after, shared: r.shared}
 	h.step(abi.Event{Kind: abi.EventRequest, Headers: h.head(), Data: []byte("0123456789abcdef")})
 	for answers := range 200 {
 		if h.disconnectAt > 0 && answers == h.disconnectAt-1 && len(h.pending) > 0 {
@@ -186,3 +187,10 @@ func (h *host) Sees(*abi.Action) bool      { return true }
 func (h *host) Write(*abi.Action, []byte)  {}
 func (h *host) Answer(*abi.Action, []byte) {}
 func (h *host) Note(*abi.Action)           {}
+
+// config returns the configuration of the request's deployment.
+func (r *request) config(t *testing.T) *config.Config {
+	c := *configured(t, r.overlay)
+	c.Log = r.logs
+	return &c
+}
