@@ -42,7 +42,7 @@ func TestWorkIsBounded(t *testing.T) {
 			var steps [2]governor.Work
 			for i := range steps {
 				rules := patternRules(t, source)
-				rules.Count(&steps[i])
+				rules.Work = &steps[i]
 				governor.Scan([]byte(text), rules, nil)
 			}
 			if steps[0] != steps[1] || steps[0] > governor.MaxWork+governor.MaxInstructions {
@@ -99,18 +99,18 @@ func TestBudgetIsThatOfOneRequest(t *testing.T) {
 	}
 }
 
-// TestHeaderPastTheBudget: the header of a request shares the budget of the body.
+// TestHeaderPastTheBudget: the headers of a request share the budget of the body. Once it is spent, later headers are
+// not searched, so a pattern that redacts blocks.
 func TestHeaderPastTheBudget(t *testing.T) {
-	check := inspect.Check{Policy: costlyPolicy(t, governor.Block, governor.Allow, 0)}
-	result := check.Request(inspect.OpenAIRequest, []byte(`{"messages":[{"role":"user","content":"b"}]}`))
-	for range 40 {
-		check.Header(&result, "x-session", "b"+strings.Repeat("c", 80))
-	}
-	if result.Decision != governor.Approve {
-		t.Errorf("decision %s, findings %+v", result.Decision, result.Findings)
-	}
-	if check.Header(&result, "x-session", hostile); result.Decision != governor.Rejected {
-		t.Errorf("decision %s after the hostile header", result.Decision)
+	for _, action := range []governor.Action{governor.Block, governor.Redact} {
+		check := inspect.Check{Policy: costlyPolicy(t, action, governor.Allow, 0)}
+		result := check.Request(inspect.OpenAIRequest, []byte(`{"messages":[{"role":"user","content":"b"}]}`))
+		if check.Header(&result, "x-session", "b"+strings.Repeat("c", 80)); result.Decision != governor.Approve {
+			t.Errorf("%s: decision %s, findings %+v", action, result.Decision, result.Findings)
+		}
+		if check.Header(&result, "x-session", hostile); result.Decision != governor.Rejected {
+			t.Errorf("%s: decision %s after the hostile header", action, result.Decision)
+		}
 	}
 }
 
@@ -156,11 +156,11 @@ func TestExemptionsPastTheBudget(t *testing.T) {
 	s.Exemptions = []governor.Exemption{{Rule: "personal.email", Source: "x", Program: compiled.Program}}
 	rules, address := s.Policy().Rules(governor.Input), "jane.doe.of.sales@corp.example\n"
 	var work governor.Work
-	rules.Count(&work)
-	if found := governor.Scan([]byte(strings.Repeat(address, 10)), rules, nil); len(found) > 0 || work.Spent() {
+	rules.Work = &work
+	if found := governor.Scan([]byte(strings.Repeat(address, 10)), rules, nil); len(found) > 0 || work >= governor.MaxWork {
 		t.Errorf("%d findings within the budget, %d steps", len(found), work)
 	}
-	if found := governor.Scan([]byte(strings.Repeat(address, 20000)), rules, nil); len(found) == 0 || !work.Spent() {
+	if found := governor.Scan([]byte(strings.Repeat(address, 20000)), rules, nil); len(found) == 0 || work < governor.MaxWork {
 		t.Errorf("%d findings past the budget, %d steps", len(found), work)
 	}
 }

@@ -48,7 +48,7 @@ func newMachine(total int) *machine {
 func (s *Scanner) custom(p *patterns, v *view, to int, flush bool) {
 	for {
 		from := s.customAt - s.base
-		if s.rules.work.Spent() {
+		if *s.rules.Work >= MaxWork {
 			s.customAt = max(s.customAt, s.base+to)
 			return
 		}
@@ -104,7 +104,7 @@ func (s *Scanner) search(p *patterns, v *view, i, to int, flush bool) (resume in
 			return m.hold(i), true
 		}
 		s.reach(p, v, i, i < to)
-		if *s.rules.work += Work(len(m.live.list) + 1); s.rules.work.Spent() {
+		if *s.rules.Work += Work(len(m.live.list) + 1); *s.rules.Work >= MaxWork {
 			m.matched = false
 			return i, false
 		}

@@ -223,7 +223,7 @@ func (p *Policy) Tighten(strict bool, autoApprove int) {
 func (p *Policy) Rules(d Direction) *Rules {
 	r := &Rules{enabled: p.tables[d].enabled}
 	if p.settings != nil {
-		r.settings, r.work = p.settings, new(Work)
+		r.settings, r.Work = p.settings, new(Work)
 		r.exempts = p.settings.AgentAddresses || len(p.settings.Exemptions) > 0
 		r.keywords = loadKeywords(p.settings, r)
 		r.patterns = loadPatterns(p, r)

@@ -149,7 +149,7 @@ type Rules struct {
 	patterns *patterns
 	settings *Settings // for the names of lists and patterns, and for exemptions; may be nil
 	exempts  bool      // the settings have exemptions
-	work     *Work     // of the patterns, including those of exemptions; nil if there are no settings
+	Work     *Work     // of the patterns, including those of exemptions; nil if there are no settings
 }
 
 // ruleSet has a bit for each rule.

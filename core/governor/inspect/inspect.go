@@ -103,7 +103,6 @@ func (c *Check) body(kind Kind, d governor.Direction, body []byte, r *governor.R
 	w.turn(d)
 	w.repeated()
 	w.length()
-	w.unsearched()
 	w.locate()
 	w.matchAnswer()
 	w.decide()
@@ -130,9 +129,9 @@ func (c *Check) inspector(d governor.Direction, body []byte, r *governor.Redacto
 
 // scanner returns a scanner for texts of one direction. All scanners of a check share the work budget.
 func (c *Check) scanner(d governor.Direction) *governor.Scanner {
-	rules := c.Policy.Rules(d)
-	rules.Count(&c.work)
-	return governor.NewScanner(rules)
+	s := governor.NewScanner(c.Policy.Rules(d))
+	s.Count(&c.work)
+	return s
 }
 
 func (in *inspector) decide() {
@@ -171,12 +170,8 @@ func (w *walker) repeated() {
 //
 //go:noinline
 func (c *Check) Header(result *Result, name, value string) (redact bool) {
-	spent := c.work.Spent() // then the body's result has the findings
 	in := c.inspector(governor.Input, []byte(value), nil)
 	in.one(segment{end: uint32(len(value))})
-	if !spent {
-		in.unsearched()
-	}
 	for i := range in.places {
 		in.setPath(in.places[i], "headers."+name)
 	}
@@ -186,6 +181,7 @@ func (c *Check) Header(result *Result, name, value string) (redact bool) {
 		result.addReport(&one.Reports[i])
 	}
 	result.Tally.Add(c.Policy, governor.Input, one.Tally.Listed)
+	result.Tally.Blocked = result.Tally.Blocked || one.Tally.Blocked
 	result.Decision = result.Tally.Decide(c.Policy)
 	return one.Tally.Redact
 }
@@ -210,7 +206,6 @@ func (c *Check) Text(text string, d governor.Direction) Result {
 	in := c.inspector(d, []byte(text), c.Redactor)
 	in.one(segment{end: uint32(len(text))})
 	in.length()
-	in.unsearched()
 	for i := range in.places {
 		in.setPath(in.places[i], "text")
 	}

@@ -104,18 +104,15 @@ func (in *inspector) length() {
 	}
 }
 
-// unsearched adds a finding for each pattern if their work budget is spent, because a match may have been missed. In a
-// request, the stricter of a pattern's actions applies.
+// unsearched adds a finding for each pattern, because the text has spent their work budget, and a match in it or in a
+// later text may be missed. In a request, the stricter of a pattern's actions applies.
 func (in *inspector) unsearched() {
-	if !in.check.work.Spent() {
-		return
-	}
 	p, d := in.check.Policy, in.dir
-	for _, rule := range p.PatternRules() {
-		if in.dir = d; d == governor.Input && p.Action(governor.System, rule) > p.Action(d, rule) {
+	for rule, to := p.Patterns(); rule < to; rule++ {
+		if in.dir = d; d != governor.Output && p.Action(governor.System, rule) > p.Action(governor.Input, rule) {
 			in.dir = governor.System
 		}
-		in.whole(governor.Finding{Rule: rule}, -1)
+		in.whole(governor.Finding{Rule: rule}, int(in.segments.at(in.at.first).start))
 	}
 	in.dir = d
 }

@@ -123,6 +123,7 @@ const window = 64 << 10
 // scan searches a text for findings and handles each of them.
 func (in *inspector) scan(text []byte) {
 	in.scanner.Restart()
+	searched := in.check.work < governor.MaxWork
 	for at := 0; ; {
 		to := min(at+window, len(text))
 		var done int
@@ -131,8 +132,11 @@ func (in *inspector) scan(text []byte) {
 			in.finding(f, text)
 		}
 		if at += done; to == len(text) {
-			return
+			break
 		}
+	}
+	if searched && in.check.work >= governor.MaxWork {
+		in.unsearched()
 	}
 }
 

@@ -87,10 +87,10 @@ func (s *Stream) measure(g *Guard, c *channel, text []byte) {
 // unsearched adds a finding for each pattern if their work budget is spent, because a match may have been missed. Such
 // a finding cannot be redacted, so the action Redact blocks. If the budget was spent before, the findings exist.
 func (s *Stream) unsearched(g *Guard, c *channel, before bool) {
-	if before || !s.work.Spent() {
+	if before || s.work < governor.MaxWork {
 		return
 	}
-	for _, rule := range g.Policy.PatternRules() {
+	for rule, to := g.Policy.Patterns(); rule < to; rule++ {
 		if action := g.action(rule); action != governor.Allow {
 			s.count(g, c, governor.Finding{Rule: rule}, nil)
 			s.blocked = s.blocked || action == governor.Redact

@@ -20,7 +20,7 @@ func (s *Stream) scan(g *Guard, c *channel, text []byte, base int, final bool) (
 		}
 	}
 	count := len(found)
-	spent := s.work.Spent()
+	spent := s.work >= governor.MaxWork
 	c.scanner.Count(&s.work)
 	found, done := c.scanner.Next(text[cut:], final, found)
 	if s.unsearched(g, c, spent); s.blocked {

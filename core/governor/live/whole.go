@@ -33,8 +33,8 @@ func (p *passed) whole(c *channel, v span, f form) (exact bool) {
 func (s *Stream) whole(g *Guard, c *channel, raw []byte, f form) (send, store []byte) {
 	raw = canonical(raw)
 	decoded, _ := decode(raw, f, lexer{}, true)
-	spent := s.work.Spent()
-	g.rules().Count(&s.work)
+	spent := s.work >= governor.MaxWork
+	g.rules().Work = &s.work
 	found := governor.Scan(decoded, g.rules(), nil)
 	if s.unsearched(g, c, spent); s.blocked {
 		return nil, nil
