@@ -77,9 +77,12 @@ func (c *Core) Step(message []byte) []byte {
 
 // Advance is Step for hosts in Go that keep the exchange's state decoded; see exchange.State.Step. The output may share
 // memory with the input and with the core, so neither must be changed afterward.
-func (c *Core) Advance(s *exchange.State, in *abi.StepInput) abi.StepOutput {
-	return s.Step(c.config, in)
+func (c *Core) Advance(s *exchange.State, room *exchange.Room, in *abi.StepInput) abi.StepOutput {
+	return s.Step(room, c.config, in)
 }
+
+// Encode returns the encoded form of a state.
+func (c *Core) Encode(s *exchange.State) []byte { return s.Encode(c.config) }
 
 // Reads returns the row ranges that an object's command needs. It takes an abi.ObjectInput and returns an
 // abi.ObjectOutput with Ranges.

@@ -168,7 +168,7 @@ func (x *exchange) step(event abi.Event) bool {
 	for i := range out.Actions {
 		x.do(&out.Actions[i])
 	}
-	clear(out.Actions) // the stepper may use their memory again
+	x.stepper.Done()
 	return true
 }
 
@@ -194,7 +194,21 @@ func (x *exchange) launch(worker bool) (mine *task) {
 	return mine
 }
 
-func (x *exchange) spawn(t *task) { background(&x.host.working, x.host.Panicked, func() { x.work(t) }) }
+// spawn runs a task in another goroutine. A fetch mostly waits, so it gets a goroutine with a small stack. What follows
+// it runs on a worker.
+func (x *exchange) spawn(t *task) {
+	h := x.host
+	if t.Kind != abi.ActionFetch {
+		background(&h.working, h.Panicked, func() { x.work(t) })
+		return
+	}
+	h.working.Add(1)
+	go func() {
+		defer h.working.Done()
+		event := x.run(t)
+		background(&h.working, h.Panicked, func() { x.work(x.advance(t, event, true)) })
+	}()
+}
 
 func (x *exchange) isOpen(t *task) bool {
 	x.mu.Lock()

@@ -22,10 +22,12 @@ type Stepper interface {
 	// Step runs a step. The input's State is ignored. Until Keep is called, the step may be repeated, with other shared
 	// memory or another pinned entry. The output may share memory with the input and with the core, and later steps may
 	// share memory with the input. None of it may be changed afterward, except for the list of actions: its memory is
-	// valid until the next step.
+	// valid until Done is called.
 	Step(*abi.StepInput) (abi.StepOutput, error)
 	// Keep makes the result of the last Step the state.
 	Keep()
+	// Done is called when the step's actions have been carried out.
+	Done()
 	// Release ends the use of the stepper.
 	Release()
 }
@@ -59,6 +61,8 @@ func (s *encodedStepper) Step(in *abi.StepInput) (abi.StepOutput, error) {
 
 func (s *encodedStepper) Keep() { s.state = s.next }
 
+func (s *encodedStepper) Done() {}
+
 func (s *encodedStepper) Release() {}
 
 func (s *encodedStepper) DescribeFetch(cfg *config.Config, id uint64) (machine.Fetch, bool) {
@@ -69,10 +73,14 @@ func (s *encodedStepper) DescribeFetch(cfg *config.Config, id uint64) (machine.F
 type nativeStepper struct {
 	core  *core.Core
 	state machine.State
+	room  *machine.Room // of the current step; nil: none
 }
 
-// nativeSteppers holds steppers that exchanges have released.
-var nativeSteppers = sync.Pool{New: func() any { return new(nativeStepper) }}
+// nativeSteppers and rooms hold the steppers that exchanges have released and the memory of steps.
+var (
+	nativeSteppers = sync.Pool{New: func() any { return new(nativeStepper) }}
+	rooms          = sync.Pool{New: func() any { return new(machine.Room) }}
+)
 
 // Begin implements Decoded.
 func (n *native) Begin() Stepper {
@@ -83,16 +91,30 @@ func (n *native) Begin() Stepper {
 
 func (s *nativeStepper) Step(in *abi.StepInput) (out abi.StepOutput, err error) {
 	defer guard(&err)
-	return s.core.Advance(&s.state, in), nil
+	room := s.room
+	if s.room = nil; room == nil {
+		room = rooms.Get().(*machine.Room)
+	}
+	out = s.core.Advance(&s.state, room, in)
+	s.room = room // not if the core has panicked
+	return out, nil
 }
 
-func (s *nativeStepper) Keep() { s.state.Keep() }
+func (s *nativeStepper) Keep() { s.state.Keep(s.room) }
+
+func (s *nativeStepper) Done() {
+	if s.room != nil {
+		s.room.Clear()
+		rooms.Put(s.room)
+		s.room = nil
+	}
+}
 
 func (s *nativeStepper) Release() {
-	s.state.Reset()
+	*s = nativeStepper{}
 	nativeSteppers.Put(s)
 }
 
 func (s *nativeStepper) DescribeFetch(_ *config.Config, id uint64) (machine.Fetch, bool) {
-	return s.state.DescribeFetch(id)
+	return s.room.DescribeFetch(id)
 }

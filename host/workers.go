@@ -8,7 +8,7 @@ import (
 
 const (
 	// maxIdleWorkers limits the goroutines that wait for work, and with them the memory of their stacks.
-	maxIdleWorkers = 128
+	maxIdleWorkers = 32
 	// trimPeriod is how long a worker stays idle before it ends, and at most twice that.
 	trimPeriod = time.Second
 )

@@ -10,31 +10,32 @@ import (
 	"github.com/postern-ai/postern/core/policy"
 )
 
-// State is the state of one exchange, for hosts in Go that keep it decoded. The zero value is the state before the
-// first step. A State must not be copied, and is not safe for concurrent use.
-type State struct {
-	// The state is in one of the two, and the other one is for the next step, so a step allocates neither.
-	exchanges [2]exchange
-	current   int
-	actions   []abi.Action // memory for the actions of a step
+// State is the state of one exchange, for hosts in Go that keep it decoded. The zero value is the state before the first
+// step.
+type State struct{ s state }
+
+// Room is memory for a step. Between two steps of an exchange, others may use it. The zero value is ready to use.
+type Room struct {
+	x       exchange
+	actions []abi.Action
 }
 
 // Step is like the function Step, but neither decodes nor encodes the state: it ignores in.State, and the output's State
 // is empty. Step does not change the state until Keep is called, so it may be repeated with newer shared memory or a newer
 // pinned entry. The new state may share memory with the input, which must not be changed any more. The list of actions
-// is valid until the next step.
-func (s *State) Step(cfg *config.Config, in *abi.StepInput) abi.StepOutput {
-	x := &s.exchanges[1-s.current]
-	x.s = s.exchanges[s.current].s
+// is valid until the room is used again or cleared.
+func (s *State) Step(room *Room, cfg *config.Config, in *abi.StepInput) abi.StepOutput {
+	x := &room.x
+	x.s = s.s
 	x.s.own()
-	x.out.Actions = s.actions[:0]
+	x.out.Actions = room.actions[:0]
 	x.run(cfg, in)
-	s.actions = x.out.Actions[:0]
 	if x.s.rest(); len(in.Event.Data) > detachBytes {
 		x.s = decodeState(x.s.encode(cfg.Models), cfg.Models)
 	}
 	out := x.out
-	x.step = step{config: cfg} // the rest would keep the event and the decoded entry in memory
+	room.actions = out.Actions[:0]
+	x.step = step{config: cfg}
 	return out
 }
 
@@ -42,42 +43,35 @@ func (s *State) Step(cfg *config.Config, in *abi.StepInput) abi.StepOutput {
 // would otherwise keep a long prompt in memory for as long as the exchange runs.
 const detachBytes = 8 << 10
 
+// Keep makes the result of the room's last Step the state.
+func (s *State) Keep(room *Room) { s.s = room.x.s }
+
 // DecodeState returns a State from an encoded state.
 func DecodeState(cfg *config.Config, encoded []byte) *State {
-	s := &State{}
-	x := &s.exchanges[s.current]
-	x.config, x.s = cfg, decodeState(encoded, cfg.Models)
-	return s
+	return &State{decodeState(encoded, cfg.Models)}
 }
 
-// Keep makes the result of the last Step the state.
-func (s *State) Keep() { s.current = 1 - s.current }
+// Encode returns the encoded state.
+func (s *State) Encode(cfg *config.Config) []byte { return s.s.encode(cfg.Models) }
 
-// Reset makes s the state before the first step of another exchange.
-func (s *State) Reset() {
-	actions := s.actions[:cap(s.actions)]
+// DescribeFetch is like the function DescribeFetch, for the state after the room's last Step.
+func (r *Room) DescribeFetch(id uint64) (Fetch, bool) {
+	defer func() { r.x.step = step{config: r.x.config} }()
+	return r.x.describeFetch(id)
+}
+
+// Clear drops everything that the room's last Step has left there.
+func (r *Room) Clear() {
+	actions := r.actions[:cap(r.actions)]
 	clear(actions)
-	*s = State{}
+	*r = Room{}
 	if len(actions) <= maxSpareActions {
-		s.actions = actions[:0]
+		r.actions = actions[:0]
 	}
 }
 
 // maxSpareActions is the longest list of actions whose memory is used again.
 const maxSpareActions = 32
-
-// Encode returns the encoded state.
-func (s *State) Encode() []byte {
-	x := &s.exchanges[s.current]
-	return x.s.encode(x.config.Models)
-}
-
-// DescribeFetch is like the function DescribeFetch, for the catalog of the last step.
-func (s *State) DescribeFetch(id uint64) (Fetch, bool) {
-	x := &s.exchanges[s.current]
-	defer func() { x.step = step{config: x.config} }()
-	return x.describeFetch(id)
-}
 
 // outstandingRoom is the number of actions that can be added without an allocation.
 const outstandingRoom = 4
