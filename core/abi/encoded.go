@@ -60,7 +60,7 @@ func (l *Encoded[T]) Append(most int, added *T, element func(*Fields, *T), takeP
 		takePlace(added, first)
 		l.buf, l.count = r.Buf, l.count-1
 	}
-	w := Writer{Buf: l.buf[:len(l.buf):len(l.buf)]} // the bytes after l.buf do not belong to the list
+	w := Writer{Buf: l.buf} // a buffer that was read ends with the list, so this copies it
 	element(WriteTo(&w), added)
 	l.buf, l.count = w.Buf, l.count+1
 }
