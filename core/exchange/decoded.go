@@ -106,7 +106,7 @@ func (s *stream) own() {
 // those of the functions that list the encoded fields.
 func (s *state) rest() {
 	if !s.haveRecord {
-		s.record, s.encoded = doc.Record{}, nil
+		s.record, s.encoded, s.early = doc.Record{}, nil, nil
 	}
 	if s.policyVersion == 0 {
 		s.selection = policy.Selection{}
