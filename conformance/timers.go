@@ -58,8 +58,10 @@ type timedNative struct {
 	native host.Decoded
 }
 
-func (e timedNative) Begin() host.Stepper      { return timedStepper{e.native.Begin(), e.timedEngine} }
-func (e timedNative) Reducer() objects.Reducer { return e.native.Reducer() }
+func (e timedNative) Begin() host.Stepper { return timedStepper{e.native.Begin(), e.timedEngine} }
+func (e timedNative) Run(rows objects.Rows, in abi.ObjectInput) (abi.ObjectOutput, error) {
+	return e.native.Run(rows, in)
+}
 
 type timedStepper struct {
 	host.Stepper

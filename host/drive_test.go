@@ -393,9 +393,9 @@ func (p *enginePair) directCommand(export string, message, want []byte) (read, w
 	var w abi.Writer
 	var out abi.ObjectOutput
 	if export == "reads" {
-		out.Ranges, _ = e.Reducer().Reads(&in)
+		out.Ranges, _ = e.core.Ranges(&in)
 	} else {
-		out, _ = e.Reducer().Apply(&in)
+		out, _ = e.core.Run(&in)
 	}
 	if out.Encode(&w); !bytes.Equal(w.Buf, want) {
 		p.t.Errorf("%s of %x without the encoding: %x, want %x", export, message, w.Buf, want)

@@ -10,6 +10,7 @@ import (
 	"github.com/postern-ai/postern/core"
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/object"
+	"github.com/postern-ai/postern/store"
 )
 
 // Engine is a configured core. Its methods take and return encoded messages of package abi and are safe for
@@ -24,6 +25,7 @@ type Engine interface {
 type native struct {
 	core       *core.Core
 	configured abi.Configured
+	decoded    decodedObjects
 }
 
 // NewNative returns an engine with the core compiled into this program.
@@ -35,7 +37,7 @@ func NewNative(config abi.Config) (Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &native{c, configured}, nil
+	return &native{core: c, configured: configured}, nil
 }
 
 func (n *native) Configured() abi.Configured { return n.configured }
@@ -56,25 +58,36 @@ func (n *native) Step(message []byte) ([]byte, error)  { return call(n.core.Step
 func (n *native) Reads(message []byte) ([]byte, error) { return call(n.core.Reads, message) }
 func (n *native) Apply(message []byte) ([]byte, error) { return call(n.core.Apply, message) }
 
-// Decoded is an Engine that can also run without encoding its inputs and outputs. Replies and posts of its reducer
+// Decoded is an Engine that can also run without encoding its inputs and outputs. Replies and posts of objects' commands
 // become invalid together with the rows that were read.
 type Decoded interface {
 	Engine
 	// Begin returns the stepper of a new exchange.
 	Begin() Stepper
-	Reducer() object.Reducer
+	// Run runs an object's command on its rows, see object.Reducer.
+	Run(object.Rows, abi.ObjectInput) (abi.ObjectOutput, error)
 }
 
-func (n *native) Reducer() object.Reducer { return object.Reducer{Reads: n.reads, Apply: n.apply} }
-
-func (n *native) reads(in *abi.ObjectInput) (ranges []abi.Range, err error) {
-	defer guard(&err)
-	return n.core.Ranges(in)
+func (n *native) Run(rows object.Rows, in abi.ObjectInput) (abi.ObjectOutput, error) {
+	o := store.Object{Class: in.Class, Name: in.Name}
+	r := running{n.core.Begin(n.decoded.take(o))}
+	out, err := object.Reducer{Reads: r.reads, Apply: r.apply}.Run(rows, in)
+	if err == nil {
+		n.decoded.put(o, r.Kept())
+	}
+	return out, err
 }
 
-func (n *native) apply(in *abi.ObjectInput) (out abi.ObjectOutput, err error) {
+type running struct{ core.Running }
+
+func (r *running) reads(in *abi.ObjectInput) (ranges []abi.Range, err error) {
 	defer guard(&err)
-	return n.core.Run(in)
+	return r.Reads(in)
+}
+
+func (r *running) apply(in *abi.ObjectInput) (out abi.ObjectOutput, err error) {
+	defer guard(&err)
+	return r.Apply(in)
 }
 
 func runObject(e Engine, rows object.Rows, in abi.ObjectInput) (abi.ObjectOutput, error) {
@@ -82,7 +95,7 @@ func runObject(e Engine, rows object.Rows, in abi.ObjectInput) (abi.ObjectOutput
 	if !ok {
 		return object.FromEncoded(e.Reads, e.Apply).Run(rows, in)
 	}
-	out, err := d.Reducer().Run(rows, in)
+	out, err := d.Run(rows, in)
 	out.Reply = bytes.Clone(out.Reply)
 	for i := range out.Posts {
 		out.Posts[i].Body = bytes.Clone(out.Posts[i].Body)

@@ -79,7 +79,7 @@ func (c *call) admitNew(a *Admit, limits config.Limits) AdmitReply {
 		if a.LeaseID != 0 && a.Version == m.record.Version {
 			reply.Lease = c.lend(a.LeaseID, reply.ReservedPico, a.LifetimeMs)
 		}
-		c.store()
+		c.finish()
 	case reply.LentMs > 0:
 		m.rest()
 		c.store()
@@ -165,7 +165,7 @@ func (c *call) extend(e *Extend) AdmitReply {
 		r.amountPico += reply.ReservedPico
 		m.reservations[i] = r.open()
 		reply.ReservedPico = r.amountPico
-		c.store()
+		c.finish()
 	} else if reply.LentMs > 0 {
 		m.rest()
 		c.store()

@@ -66,15 +66,22 @@ func decodeCommand(data []byte) (command, error) {
 
 // Reads returns the ranges of rows that a command needs. An empty command is the alarm.
 func Reads(in *abi.ObjectInput) ([]abi.Range, error) {
-	ranges := []abi.Range{{Start: rowMeter}}
 	if len(in.Command) == 0 {
-		return append(ranges, abi.Range{Start: rowForget, End: endForget, Limit: maxForget}), nil
+		return reads(nil), nil
 	}
 	c, err := decodeCommand(in.Command)
 	if err != nil {
 		return nil, err
 	}
-	return append(ranges, c.reads()...), nil
+	return reads(c), nil
+}
+
+func reads(c command) []abi.Range {
+	ranges := []abi.Range{{Start: rowMeter}}
+	if c == nil {
+		return append(ranges, abi.Range{Start: rowForget, End: endForget, Limit: maxForget})
+	}
+	return append(ranges, c.reads()...)
 }
 
 func (c *Admit) reads() []abi.Range {
@@ -97,43 +104,6 @@ func (*Put) reads() []abi.Range { return nil }
 
 func (*Flush) reads() []abi.Range {
 	return []abi.Range{{Start: abi.OutboxPrefix, End: abi.OutboxEnd, Limit: maxPending}}
-}
-
-// call is one command being applied.
-type call struct {
-	config *config.Config
-	in     *abi.ObjectInput
-	m      *meter // nil: the key is unknown, because no Put has arrived yet
-	out    abi.ObjectOutput
-}
-
-func (c *call) row(key string) ([]byte, bool) {
-	for _, row := range c.in.Rows {
-		if row.Key == key {
-			return row.Value, true
-		}
-	}
-	return nil, false
-}
-
-func (c *call) put(key string, value []byte) {
-	for i := range c.out.Puts {
-		if c.out.Puts[i].Key == key {
-			c.out.Puts[i].Value = value
-			return
-		}
-	}
-	c.out.Puts = append(c.out.Puts, abi.Row{Key: key, Value: value})
-}
-
-// store writes the meter, and sets the alarm for its next scheduled work or for a batch that must be delivered now.
-func (c *call) store() {
-	c.m.cross(c.in.NowMs)
-	c.put(rowMeter, c.m.encode())
-	c.out.AlarmMs = c.m.alarmMs()
-	if c.out.Deliver {
-		c.out.AlarmMs = minNonZero(c.out.AlarmMs, c.in.NowMs+abi.RedeliverMs)
-	}
 }
 
 // limits returns the limits of the plan, or the key's own limits where they are lower. 0 means no limit.
@@ -166,17 +136,28 @@ func Apply(cfg *config.Config, in *abi.ObjectInput) (abi.ObjectOutput, error) {
 			return abi.ObjectOutput{}, err
 		}
 		c.m = m
-		m.soften()
 	}
-	if len(in.Command) == 0 {
+	var command command
+	if len(in.Command) > 0 {
+		var err error
+		if command, err = decodeCommand(in.Command); err != nil {
+			return abi.ObjectOutput{}, err
+		}
+	}
+	c.apply(command)
+	return c.out, nil
+}
+
+// apply applies a command, or the alarm.
+func (c *call) apply(command command) {
+	if c.m != nil {
+		c.m.soften()
+	}
+	if command == nil {
 		c.alarm()
-		return c.out, nil
+	} else {
+		command.apply(c)
 	}
-	command, err := decodeCommand(in.Command)
-	if err == nil {
-		command.apply(&c)
-	}
-	return c.out, err
 }
 
 func (a *Admit) apply(c *call) {
@@ -205,7 +186,7 @@ func (p *Put) apply(c *call) {
 	}
 	if p.Record.Version > c.m.record.Version {
 		before := c.m.record.Chain
-		c.m.status, c.m.record = p.Status, p.Record
+		c.m.status, c.m.record, c.m.recordRow = p.Status, p.Record, nil
 		c.m.setPath(c.in.NowMs)
 		c.m.lower(c.in.NowMs, before)
 		c.store()

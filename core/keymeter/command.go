@@ -278,20 +278,22 @@ func (c *Put) Encode() []byte { return abi.EncodeFields(opPut, 256, c.fields) }
 
 func (c *Put) fields(f *abi.Fields) {
 	abi.Enum(f, &c.Status)
-	recordFields(f, &c.Record)
+	var encoded []byte
+	recordFields(f, &c.Record, &encoded)
 }
 
-func recordFields(f *abi.Fields, r *doc.Record) {
-	var encoded []byte
-	if !f.Reading() {
-		encoded = r.Encode()
+// recordFields lists a record. encoded is its encoded form, which is written again as it was read: most commands do not
+// change the record. nil means that the record is new.
+func recordFields(f *abi.Fields, r *doc.Record, encoded *[]byte) {
+	if !f.Reading() && *encoded == nil {
+		*encoded = r.Encode()
 	}
-	f.Bytes(&encoded)
+	f.Bytes(encoded)
 	if !f.Reading() {
 		return
 	}
 	var err error
-	if *r, err = doc.DecodeRecord(encoded); err != nil {
+	if *r, err = doc.DecodeRecord(*encoded); err != nil {
 		f.Fail()
 	}
 }

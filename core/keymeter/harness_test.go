@@ -49,9 +49,8 @@ type key struct {
 }
 
 func newKey(t *testing.T, record doc.Record) *key {
-	k := &key{T: t, now: start, Object: &testobject.Object{Class: abi.ClassKeyMeter, Name: "hash", Reads: keymeter.Reads, Apply: func(in *abi.ObjectInput) (abi.ObjectOutput, error) {
-		return keymeter.Apply(plans, in)
-	}}}
+	both := &keeping{T: t}
+	k := &key{T: t, now: start, Object: &testobject.Object{Class: abi.ClassKeyMeter, Name: "hash", Reads: both.reads, Apply: both.apply}}
 	if record.Version > 0 {
 		k.put(doc.Active, record)
 	}

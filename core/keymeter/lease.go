@@ -197,7 +197,7 @@ func (c *call) takeReport(r *Report) (reply ReportReply) {
 		m.rememberAdmission(name) // the Admit that asks for the lease may arrive late
 	}
 	reply.Windows = m.windows(c.limits())
-	c.store()
+	c.finish()
 	return reply
 }
 

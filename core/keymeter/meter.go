@@ -36,6 +36,7 @@ const reportedFormat = 10
 type meter struct {
 	status         doc.Status
 	record         doc.Record
+	recordRow      []byte // the encoded record; nil: it is new
 	lastMs         uint64 // time of the last command
 	lastUsedMs     uint64
 	ticks          []tick       // admissions of the last second by millisecond, oldest first
@@ -94,7 +95,7 @@ func (m *meter) fields(f *abi.Fields) {
 		f.Fail()
 	}
 	abi.Enum(f, &m.status)
-	recordFields(f, &m.record)
+	recordFields(f, &m.record, &m.recordRow)
 	f.Uint(&m.lastMs)
 	f.Uint(&m.lastUsedMs)
 	abi.List(f, &m.ticks, tickFields)

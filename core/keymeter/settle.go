@@ -42,7 +42,7 @@ func (c *call) settle(s *Settle) {
 	if s.Outcome == Finish {
 		scheduled := c.finishIdempotency(s)
 		if c.finishViolations(s) || scheduled || jumped {
-			c.store()
+			c.finish()
 		}
 		return
 	}
@@ -51,7 +51,7 @@ func (c *call) settle(s *Settle) {
 		return
 	}
 	if c.settleReserved(s) {
-		c.store()
+		c.finish()
 	}
 }
 
