@@ -1,6 +1,8 @@
 package core
 
 import (
+	"bytes"
+
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/keymeter"
 	"github.com/postern-ai/postern/core/move"
@@ -39,12 +41,17 @@ func (r *Running) Reads(in *abi.ObjectInput) ([]abi.Range, error) {
 	return turn.Reads(), nil
 }
 
-// Apply runs the command on the object's rows.
+// Apply runs the command on the object's rows. Unlike the output of Run, the rows that it puts do not share memory with
+// the input.
 func (r *Running) Apply(in *abi.ObjectInput) (out abi.ObjectOutput, err error) {
-	if r.turn == nil {
-		return r.core.Run(in)
+	if r.turn != nil {
+		out, r.kept, err = r.turn.Apply(r.core.config, in, r.kept)
+		return out, err
 	}
-	out, r.kept, err = r.turn.Apply(r.core.config, in, r.kept)
+	out, err = r.core.Run(in)
+	for i := range out.Puts {
+		out.Puts[i].Value = bytes.Clone(out.Puts[i].Value)
+	}
 	return out, err
 }
 

@@ -93,7 +93,7 @@ func (r *running) apply(in *abi.ObjectInput) (out abi.ObjectOutput, err error) {
 func runObject(e Engine, rows object.Rows, in abi.ObjectInput) (abi.ObjectOutput, error) {
 	d, ok := e.(Decoded)
 	if !ok {
-		return object.FromEncoded(e.Reads, e.Apply).Run(rows, in)
+		return object.FromEncoded(e.Reads, e.Apply).Run(copyingRows{rows}, in)
 	}
 	out, err := d.Run(rows, in)
 	out.Reply = bytes.Clone(out.Reply)
@@ -101,4 +101,14 @@ func runObject(e Engine, rows object.Rows, in abi.ObjectInput) (abi.ObjectOutput
 		out.Posts[i].Body = bytes.Clone(out.Posts[i].Body)
 	}
 	return out, err
+}
+
+// copyingRows copies the values that a command puts. They are parts of one message, which would stay in memory with them.
+type copyingRows struct{ object.Rows }
+
+func (r copyingRows) Commit(puts []abi.Row, deletes []string, alarmMs uint64) error {
+	for i := range puts {
+		puts[i].Value = bytes.Clone(puts[i].Value)
+	}
+	return r.Rows.Commit(puts, deletes, alarmMs)
 }

@@ -35,7 +35,8 @@ type Object struct {
 }
 
 // Rows is an object's storage during one command. No other command uses it at that time. Returned values must not be
-// changed and are valid until the command returns. Commit is called at most once, after all reads.
+// changed and are valid until the command returns. Commit is called at most once, after all reads. It takes the values
+// over, so their memory must not be changed afterward.
 type Rows interface {
 	object.Rows
 	// Alarm returns the time of the object's alarm in Unix milliseconds, or 0 if none is set.

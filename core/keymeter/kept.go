@@ -42,7 +42,7 @@ func (t *Turn) Reads() []abi.Range { return reads(t.command) }
 // Apply is the function Apply for a meter that the host may have kept. The result is the same with and without it: if
 // kept belongs to another row than the one in the input, the row is decoded. The caller must not use kept afterward,
 // because the command changes it. Apply returns what the caller may keep once the command's changes are committed, or
-// nil.
+// nil. The rows that it puts do not share memory with the input.
 func (t *Turn) Apply(cfg *config.Config, in *abi.ObjectInput, kept *Kept) (abi.ObjectOutput, *Kept, error) {
 	c := call{config: cfg, in: in}
 	if row, ok := c.row(rowMeter); ok {
@@ -56,6 +56,11 @@ func (t *Turn) Apply(cfg *config.Config, in *abi.ObjectInput, kept *Kept) (abi.O
 		c.m = kept.m
 	}
 	c.apply(t.command)
+	for i := range c.out.Puts {
+		if p := &c.out.Puts[i]; p.Key != rowMeter {
+			p.Value = bytes.Clone(p.Value)
+		}
+	}
 	return c.out, c.keep(), nil
 }
 

@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"bytes"
 	"maps"
 	"slices"
 
@@ -109,7 +108,7 @@ func (r *rows) Commit(puts []abi.Row, deletes []string, alarmMs uint64) error {
 	}
 	for i, row := range puts {
 		if at, kept := last[row.Key]; kept && at == i {
-			r.puts = append(r.puts, abi.Row{Key: row.Key, Value: bytes.Clone(row.Value)})
+			r.puts = append(r.puts, row)
 		}
 	}
 	r.deletes, r.wakeMs = deletes, alarmMs

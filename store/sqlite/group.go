@@ -89,7 +89,6 @@ var errRefused = fmt.Errorf("%w: an earlier change of the object could not be wr
 // join adds a command's changes to the open group. The caller holds entry.mu.
 func (s *Store) join(r *rows) (ticket, error) {
 	e := r.entry
-	keep(r.puts)
 	keep(r.kv)
 	s.mu.Lock()
 	defer s.mu.Unlock()
