@@ -66,17 +66,11 @@ func (t *Turn) Apply(cfg *config.Config, in *abi.ObjectInput, kept *Kept) (abi.O
 
 // keep returns the meter if a decoded copy of the row that the command has written would be the same.
 func (c *call) keep() *Kept {
-	if !c.stored || !c.m.complete() {
+	if !c.stored {
 		return nil
 	}
 	row := *c.written(rowMeter)
 	c.m.size = len(row)
 	c.m.level().Unsent = false // of the project's level, it has no meaning and is not stored
 	return &Kept{row, c.m}
-}
-
-// complete reports whether the row has all that the meter has. A meter that has never had levels above its project
-// stores nothing for them.
-func (m *meter) complete() bool {
-	return len(m.travelling) == 0 && (m.format() == treeFormat || len(m.chain.Holds)+len(m.chain.Former)+len(m.crossed.pending) == 0)
 }

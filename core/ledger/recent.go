@@ -90,6 +90,9 @@ func providerFields(f *abi.Fields, provider, agent *string, firstMs *uint64, unl
 
 // firstOf parses a number. It returns 0 for anything else.
 func firstOf(text string) uint64 {
+	if text == "" {
+		return 0 // most requests, without the allocation of an error
+	}
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
 		return 0
