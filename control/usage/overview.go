@@ -2,7 +2,9 @@ package usage
 
 import (
 	"context"
+	"maps"
 	"net/http"
+	"slices"
 
 	"github.com/postern-ai/postern/control/kernel"
 	"github.com/postern-ai/postern/control/reports"
@@ -34,28 +36,36 @@ type overview struct {
 	found  *activities
 	before *activities
 	recent *activities // the current hour and the previous one
-	week   *activities // the last full days, for forecasts
 	status map[string]*ledger.Summary
 	// projects are sorted by ID.
 	projects []directory.Project
 	// unknown is the activity of requests without a known key.
 	unknown ledger.Activity
+	page    projectsPage
+}
+
+// projectsPage is a page of the projects, with their activity.
+type projectsPage struct {
+	projects            []directory.Project                // with removed projects that have activity, which come last
+	found, before, week map[string]*ledger.ProjectActivity // week: the last full days, for forecasts
+	next                string                             // the ID after which the next page begins; empty: this is the last page
 }
 
 type activities struct {
-	projects map[string]*ledger.ProjectActivity
-	steps    map[uint64]*ledger.Usage
-	models   map[string]*ledger.Activity
-	keys     map[keyOf]*ledger.Usage
-	total    ledger.Activity
+	steps  map[uint64]*ledger.Usage
+	models map[string]*ledger.Activity
+	keys   map[string]*ledger.Usage // by project ID, a slash, and key ID
+	total  ledger.Activity
 }
 
-type keyOf struct{ project, key string }
+// overviewProjects is the maximum number of projects on a page. For long ranges, there are fewer.
+const overviewProjects = 200
 
-// getOverview serves GET /api/admin/overview?range=&from=&to=&format=&compare=. It reads what the projects' ledgers
-// have reported but does not call any of the ledgers.
+// getOverview serves GET /api/admin/overview?range=&from=&to=&format=&compare=&limit=&after=. It reads what the projects'
+// ledgers have reported but does not call any of the ledgers. Each page has the figures of all projects together, and
+// those of some of the projects. A table has all projects.
 func (h *handler) getOverview(c *kernel.Call) (kernel.Answer, error) {
-	q, err := kernel.ReadQuery(c.Request, "", "range", "from", "to", "format", "compare")
+	q, err := kernel.ReadQuery(c.Request, kernel.ProjectPrefix, "range", "from", "to", "format", "compare")
 	if err != nil {
 		return kernel.Answer{}, err
 	}
@@ -70,7 +80,15 @@ func (h *handler) getOverview(c *kernel.Call) (kernel.Answer, error) {
 	}
 	if format == "csv" {
 		c.Header.Set("Content-Disposition", `attachment; filename="usage-all-`+word+`.csv"`)
-		return kernel.OK(kernel.File{ContentType: "text/csv; charset=utf-8", Data: h.overviewCSV(o, compare)}), nil
+		table, err := h.overviewCSV(c, o, compare)
+		return kernel.OK(kernel.File{ContentType: "text/csv; charset=utf-8", Data: table}), err
+	}
+	limit := overviewProjects
+	if q.Values.Has("limit") {
+		limit = q.Limit
+	}
+	if err := h.readPage(c, o, q.After, limit, false); err != nil {
+		return kernel.Answer{}, err
 	}
 	return kernel.OK(h.viewOverview(c, o)), nil
 }
@@ -110,7 +128,7 @@ func hoursOf(word string, nowMs uint64) ledger.OverviewQuery {
 
 func (h *handler) readOverview(ctx context.Context, word string, hours ledger.OverviewQuery) (*overview, error) {
 	now := h.NowMs()
-	hour, today := now/calendar.HourMs, calendar.Day(now)
+	hour := now / calendar.HourMs
 	o := &overview{word: word, hours: hours}
 	before := o.hoursBefore()
 	reads := []func() error{
@@ -120,15 +138,67 @@ func (h *handler) readOverview(ctx context.Context, word string, hours ledger.Ov
 			o.recent, err = h.activities(ctx, ledger.OverviewQuery{First: hour - 1, End: hour + 1})
 			return err
 		},
-		func() (err error) {
-			o.week, err = h.activities(ctx, ledger.OverviewQuery{First: (today - forecastDays) * 24, End: today * 24, Daily: true})
-			return err
-		},
 		func() (err error) { o.status, err = h.statuses(ctx); return err },
 		func() (err error) { o.projects, err = h.allProjects(ctx); return err },
 		func() (err error) { o.unknown, err = h.unknown(ctx, o.hours); return err },
 	}
 	return o, kernel.Parallel(reads, func(read func() error) error { return read() })
+}
+
+// readPage reads the activity of the projects after an ID. before also reads that of the previous range.
+func (h *handler) readPage(ctx context.Context, o *overview, after string, limit int, before bool) (err error) {
+	limit = min(limit, max(1, ledger.MaxOverviewDays/int((o.hours.End-o.hours.First)/24+1)))
+	page, to := projectsPage{}, kernel.ProjectPrefix+"~"
+	for i := range o.projects {
+		if o.projects[i].ID <= after {
+			continue
+		}
+		if len(page.projects) == limit {
+			to = page.projects[limit-1].ID
+			page.next = to
+			break
+		}
+		page.projects = append(page.projects, o.projects[i])
+	}
+	today := calendar.Day(h.NowMs())
+	week := ledger.OverviewQuery{First: (today - forecastDays) * 24, End: today * 24, Daily: true}
+	page.found, err = h.projectsIn(ctx, o.hours, after, to)
+	if err == nil {
+		page.week, err = h.projectsIn(ctx, week, after, to)
+	}
+	if err == nil && before {
+		page.before, err = h.projectsIn(ctx, o.hoursBefore(), after, to)
+	}
+	page.addRemoved(page.found)
+	page.addRemoved(page.before)
+	o.page = page
+	return err
+}
+
+// projectsIn reads the activity of projects, by ID.
+func (h *handler) projectsIn(ctx context.Context, q ledger.OverviewQuery, from, to string) (map[string]*ledger.ProjectActivity, error) {
+	q.FromID, q.ToID = from, to
+	reply, err := h.overviewReply(ctx, &q)
+	found := map[string]*ledger.ProjectActivity{}
+	for i := range reply.Projects {
+		found[reply.Projects[i].Name] = &reply.Projects[i]
+	}
+	return found, err
+}
+
+// addRemoved adds the projects with activity that are not on the page, because they were removed.
+func (p *projectsPage) addRemoved(active map[string]*ledger.ProjectActivity) {
+	known := map[string]bool{}
+	for i := range p.projects {
+		known[p.projects[i].ID] = true
+	}
+	for _, id := range slices.Sorted(maps.Keys(active)) {
+		if !known[id] {
+			removed := directory.Project{}
+			removed.ID = id
+			p.projects = append(p.projects, removed)
+		}
+	}
 }
 
 // hoursBefore returns the range of the same length that precedes the overview's range.
@@ -146,13 +216,9 @@ var tooManySummaries = fault.Detail{Field: "range", Message: "covers too many da
 
 // activities reads all pages of a range.
 func (h *handler) activities(ctx context.Context, q ledger.OverviewQuery) (*activities, error) {
-	a := &activities{map[string]*ledger.ProjectActivity{}, map[uint64]*ledger.Usage{}, map[string]*ledger.Activity{}, map[keyOf]*ledger.Usage{}, ledger.Activity{}}
+	a := &activities{map[uint64]*ledger.Usage{}, map[string]*ledger.Activity{}, map[string]*ledger.Usage{}, ledger.Activity{}}
 	for range maxOverviewPages {
-		reply, err := h.Store.Objects.Call(ctx, abi.ClassLedger, reports.Root.ID, reports.Root.Region, q.Encode())
-		if err != nil {
-			return nil, kernel.Unavailable(err)
-		}
-		page, err := ledger.DecodeOverviewReply(reply)
+		page, err := h.overviewReply(ctx, &q)
 		if err != nil {
 			return nil, err
 		}
@@ -164,23 +230,24 @@ func (h *handler) activities(ctx context.Context, q ledger.OverviewQuery) (*acti
 	return nil, kernel.Invalid(tooManySummaries)
 }
 
-func (a *activities) add(page *ledger.OverviewReply) {
-	for i := range page.Projects {
-		p := &page.Projects[i]
-		sum := in(a.projects, p.Name)
-		sum.Plus(&p.Activity)
-		sum.Steps = append(sum.Steps, p.Steps...)
-		a.total.Plus(&p.Activity)
+func (h *handler) overviewReply(ctx context.Context, q *ledger.OverviewQuery) (page ledger.OverviewReply, err error) {
+	reply, err := h.Store.Objects.Call(ctx, abi.ClassLedger, reports.Root.ID, reports.Root.Region, q.Encode())
+	if err != nil {
+		return page, kernel.Unavailable(err)
 	}
+	return ledger.DecodeOverviewReply(reply)
+}
+
+func (a *activities) add(page *ledger.OverviewReply) {
 	for i := range page.Steps {
 		in(a.steps, page.Steps[i].Hour).Plus(&page.Steps[i].Usage)
 	}
 	for i := range page.Models {
 		in(a.models, page.Models[i].Name).Plus(&page.Models[i].Activity)
+		a.total.Plus(&page.Models[i].Activity)
 	}
 	for i := range page.Keys {
-		k := &page.Keys[i]
-		in(a.keys, keyOf{k.Project, k.Name}).Plus(&k.Usage)
+		in(a.keys, page.Keys[i].Name).Plus(&page.Keys[i].Usage)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -46,6 +47,7 @@ type overviewAnswer struct {
 		Cost       json.Number
 		Outcomes   struct{ Served uint64 }
 	}
+	Next *string
 	Keys []struct {
 		KeyID, ProjectID     string
 		KeyName, ProjectName *string
@@ -170,4 +172,50 @@ func TestOverviewOfManyProjects(t *testing.T) {
 	if calls := b.Memory.Calls - before; o.Totals.Outcomes.Served != 200*30*2 || len(o.Projects) != 201 || calls > 36 {
 		t.Errorf("%d requests, %d projects, %d calls", o.Totals.Outcomes.Served, len(o.Projects), calls)
 	}
+}
+
+// TestOverviewPages checks that the pages of an overview list each project once, with the same totals, and that a table
+// has all projects.
+func TestOverviewPages(t *testing.T) {
+	b := controltest.New(t)
+	b.Memory.Reducers = true
+	var ids []string
+	for range 5 {
+		path := b.Project()
+		id := path[strings.LastIndex(path, "/")+1:]
+		b.Memory.Deliver(t)
+		b.Spend(id, "meter", "key_1", "gpt-5.5", 1, money.Cent)
+		b.Summarize(id)
+		ids = append(ids, id)
+		b.Now = b.Now.Add(time.Second)
+	}
+	removed := "proj_zzz"
+	b.Spend(removed, "meter", "key_1", "gpt-5.5", 1, money.Cent)
+	b.Summarize(removed)
+	var found []string
+	after := ""
+	for {
+		o := readOverview(b, "?range=7d&limit=2"+after)
+		if o.Totals.Requests != 6 {
+			t.Fatalf("%d requests in the totals of a page", o.Totals.Requests)
+		}
+		for _, p := range o.Projects {
+			if found = append(found, p.ProjectID); p.Outcomes.Served != 1 {
+				t.Errorf("%s: %d requests", p.ProjectID, p.Outcomes.Served)
+			}
+		}
+		if o.Next == nil {
+			break
+		}
+		after = "&after=" + *o.Next
+	}
+	if want := append(ids, removed); !slices.Equal(found, want) {
+		t.Errorf("the pages have %q, want %q", found, want)
+	}
+	rows, err := csv.NewReader(strings.NewReader(download(b, "/api/admin/overview?format=csv&compare=true&range=7d").String())).ReadAll()
+	if err != nil || len(rows) != 1+2*6 {
+		t.Errorf("%v: %d lines", err, len(rows))
+	}
+	b.Must(400, "GET", "/api/admin/overview?limit=101", "")
+	b.Must(400, "GET", "/api/admin/overview?after=key_1", "")
 }

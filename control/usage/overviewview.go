@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/postern-ai/postern/control/kernel"
 	"github.com/postern-ai/postern/control/reports"
@@ -27,6 +28,7 @@ type overviewView struct {
 	Before    reports.Figures     `json:"before"` // of the previous range of the same length
 	Series    []stepView          `json:"series"`
 	Projects  []projectFigures    `json:"projects"`
+	Next      *string             `json:"next"`      // pass as "after" to get the next page of projects; null: last page
 	Keys      []keyFigures        `json:"keys"`      // with the highest cost
 	Models    []reports.UsageRow  `json:"models"`    // with the highest cost
 	Providers []overviewProviders `json:"providers"` // in the catalog
@@ -122,28 +124,12 @@ func (h *handler) viewOverview(ctx context.Context, o *overview) *overviewView {
 		newest = max(newest, s.AtMs)
 	}
 	v.AsOf = kernel.TimestampOrNull(newest)
-	for _, p := range o.all(o.found) {
-		v.Projects = append(v.Projects, h.viewProject(o, &p))
+	for i := range o.page.projects {
+		v.Projects = append(v.Projects, h.viewProject(o, &o.page.projects[i]))
 	}
+	v.Next = kernel.NullIfEmpty(o.page.next)
 	v.Keys = h.viewKeys(ctx, o)
 	return v
-}
-
-// all returns the projects, followed by removed projects that have activity.
-func (o *overview) all(of *activities) []directory.Project {
-	known := map[string]bool{}
-	for i := range o.projects {
-		known[o.projects[i].ID] = true
-	}
-	all := slices.Clip(o.projects)
-	for _, id := range slices.Sorted(maps.Keys(of.projects)) {
-		if !known[id] {
-			removed := directory.Project{}
-			removed.ID = id
-			all = append(all, removed)
-		}
-	}
-	return all
 }
 
 func (o *overview) step() uint64 {
@@ -225,7 +211,7 @@ func (h *handler) budgetOf(o *overview, p *directory.Project) (limit, used money
 
 func (h *handler) viewProject(o *overview, p *directory.Project) projectFigures {
 	v := projectFigures{ProjectID: p.ID, Spark: make([]uint64, (o.hours.End-o.hours.First)/o.step())}
-	of := o.found.projects[p.ID]
+	of := o.page.found[p.ID]
 	if of == nil {
 		of = &ledger.ProjectActivity{}
 	}
@@ -255,7 +241,7 @@ func (h *handler) forecastOf(o *overview, p *directory.Project, r *ledger.Report
 	today := calendar.Day(now)
 	first := max(today-forecastDays, calendar.Day(p.CreatedMs)+1)
 	spent := money.Pico(0)
-	if of := o.week.projects[p.ID]; of != nil {
+	if of := o.page.week[p.ID]; of != nil {
 		for _, s := range of.Steps {
 			if s.Hour >= first*24 {
 				spent = money.Add(spent, s.Usage.CostPico)
@@ -267,11 +253,11 @@ func (h *handler) forecastOf(o *overview, p *directory.Project, r *ledger.Report
 
 // viewKeys returns the keys with the highest cost, with their names.
 func (h *handler) viewKeys(ctx context.Context, o *overview) []keyFigures {
-	ids := slices.SortedFunc(maps.Keys(o.found.keys), func(a, b keyOf) int {
+	ids := slices.SortedFunc(maps.Keys(o.found.keys), func(a, b string) int {
 		u, v := o.found.keys[a], o.found.keys[b]
-		return cmp.Or(cmp.Compare(v.CostPico, u.CostPico), cmp.Compare(v.Outcomes().Requests, u.Outcomes().Requests), cmp.Compare(a.key, b.key))
+		return cmp.Or(cmp.Compare(v.CostPico, u.CostPico), cmp.Compare(v.Outcomes().Requests, u.Outcomes().Requests), cmp.Compare(a, b))
 	})
-	ids = slices.DeleteFunc(ids, func(k keyOf) bool { return k.key == "" })
+	ids = slices.DeleteFunc(ids, func(k string) bool { return strings.HasSuffix(k, "/") })
 	ids = ids[:min(len(ids), topKeys)]
 	names := map[string]*string{}
 	for i := range o.projects {
@@ -281,8 +267,9 @@ func (h *handler) viewKeys(ctx context.Context, o *overview) []keyFigures {
 	_ = kernel.Parallel(kernel.Indexes(ids), func(i int) error {
 		u := o.found.keys[ids[i]]
 		n := u.Outcomes()
-		list[i] = keyFigures{ids[i].project, names[ids[i].project], ids[i].key, nil, n.Requests, n.Failed, n.Refused, money.Append(nil, u.CostPico, money.Dollar)}
-		if k, err := h.Store.Key(ctx, ids[i].project, ids[i].key); err == nil {
+		project, key, _ := strings.Cut(ids[i], "/")
+		list[i] = keyFigures{project, names[project], key, nil, n.Requests, n.Failed, n.Refused, money.Append(nil, u.CostPico, money.Dollar)}
+		if k, err := h.Store.Key(ctx, project, key); err == nil {
 			list[i].KeyName = &k.Name
 		}
 		return nil

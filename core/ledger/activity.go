@@ -20,6 +20,38 @@ func (a *Activity) Plus(o *Activity) {
 	a.FirstToken.Plus(&o.FirstToken)
 }
 
+// minus takes back figures that Plus has added.
+//
+//go:noinline
+func (a *Activity) minus(o *Activity) {
+	a.Usage.minus(&o.Usage)
+	a.Latency.Minus(&o.Latency)
+	a.FirstToken.Minus(&o.FirstToken)
+}
+
+// minus takes back the counters that an activity stores: see countsFields.
+func (u *Usage) minus(o *Usage) {
+	u.CostPico -= o.CostPico
+	u.PromptCache.SavedPico -= o.PromptCache.SavedPico
+	from, by := u.counters(), o.counters()
+	for i := range from {
+		*from[i] -= *by[i]
+	}
+	for i := range u.Attempts.Failed {
+		u.Attempts.Failed[i] -= o.Attempts.Failed[i]
+	}
+	for i := range u.Ends.By {
+		u.Ends.By[i] -= o.Ends.By[i]
+	}
+}
+
+func (u *Usage) counters() [15]*uint64 {
+	return [...]*uint64{
+		&u.Requests, &u.Hits, &u.Misses, &u.Failed, &u.Prompt, &u.Completion, &u.Estimated, &u.Expired, &u.Mocked,
+		&u.PromptCache.Read, &u.PromptCache.Written, &u.Attempts.Rescued, &u.Attempts.Opened, &u.Ends.Served, &u.Ends.Failed,
+	}
+}
+
 // ActivityFields lists the fields of an activity.
 func ActivityFields(f *abi.Fields, a *Activity) {
 	countsFields(f, &a.Usage)

@@ -28,6 +28,7 @@ import (
 //	up                      the paths, and the usage that is not yet in the outbox for the nodes above the project
 //	sm                      the last summary sent to the deployment's Ledger
 //	sp/…, sh/…, sd/…        of the deployment: summaries; see overview.go
+//	sa/…, sb/…, sc          of the deployment: the summaries of all projects together; see together.go
 //	vs, v/<id>, w/<age>     violations; see violations.go
 //	o/<number>              the outbox: audit entries for the Directory
 //	ch/…, cd                the chain of events: see chain.go
@@ -204,6 +205,8 @@ type call struct {
 	b  budget
 	v  *violations // nil: not loaded
 	up *upward     // nil: not loaded
+	// togetherFrom is the first hour of the sums of all projects.
+	togetherFrom uint64
 	// changes are the changes to violations, for the chain of events.
 	changes jsontext.Builder
 	out     abi.ObjectOutput

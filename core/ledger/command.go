@@ -32,8 +32,8 @@ const (
 
 	opActivity = 21
 	opSummary  = 22
-	opOverview = 23
 	opStatuses = 24
+	opOverview = 25 // 23 was overview before the sums of all projects. During a rollout, isolates of that version receive an error.
 
 	opEvents   = 30
 	opForget   = 31

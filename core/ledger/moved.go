@@ -12,10 +12,18 @@ var movedRows = []string{
 	rowKeys, rowModels, rowDetails, rowHours, rowSpans, rowSpanDays, rowRecent, rowEnds, rowKeyEnds, rowHourEnds, rowRecords, rowViolation, rowViolationAge, string(rowsChain),
 }
 
+// reportRows are the prefixes of the rows with the reports of projects to the deployment, and their progress.
+var reportRows = [...]string{rowSummary, rowStatus, rowSumHours, rowSumDays, rowAllHours, rowAllDays, rowAllFrom}
+
 // MovesNot reports whether a row stays behind when its Ledger moves. Only the reports to the deployment and their
 // progress stay behind. The new deployment gets reports of its own.
 func MovesNot(row abi.Row) bool {
-	return row.Key == rowSummary || strings.HasPrefix(row.Key, rowStatus) || strings.HasPrefix(row.Key, rowSumHours) || strings.HasPrefix(row.Key, rowSumDays)
+	for _, prefix := range reportRows {
+		if strings.HasPrefix(row.Key, prefix) {
+			return true
+		}
+	}
+	return false
 }
 
 // CheckMoved returns an error for a row that does not belong to a Ledger. It also returns an error if every command

@@ -37,7 +37,7 @@ func (s *status) fields(f *abi.Fields) {
 }
 
 func (s *Summary) reads() []abi.Range {
-	ranges := []abi.Range{{Start: rowStatus + s.Project}}
+	ranges := append(s.togetherReads(), abi.Range{Start: rowStatus + s.Project})
 	for i := range s.Hours {
 		r := abi.Range{Start: sumKey(rowSumHours, s.Hours[i].Hour/24, s.Project)}
 		if ranges[len(ranges)-1] != r {
@@ -62,13 +62,18 @@ func (s *Summary) apply(c *call) error {
 	if s.Project == "" || s.Seq <= last.Seq {
 		return nil
 	}
+	if err := c.readTogetherFrom(); err != nil {
+		return err
+	}
 	for i := range s.Hours {
 		if err := c.replaceHour(s.Project, &s.Hours[i]); err != nil {
 			return err
 		}
 	}
 	for i := range s.Days {
-		c.addDay(s.Project, &s.Days[i])
+		if err := c.addDay(s.Project, &s.Days[i]); err != nil {
+			return err
+		}
 	}
 	last.Summary = *s
 	c.put(rowStatus+s.Project, abi.EncodeFields(0, 128, last.fields))
@@ -87,30 +92,56 @@ func (c *call) replaceHour(project string, h *SummaryHour) error {
 	for at > 0 && d.hours[at-1].Hour >= h.Hour {
 		at--
 	}
+	var before SummaryHour
 	if at < len(d.hours) && d.hours[at].Hour == h.Hour {
-		d.hours[at] = *h
+		before = d.hours[at]
 	} else {
 		d.hours = append(d.hours, SummaryHour{})
 		copy(d.hours[at+1:], d.hours[at:])
-		d.hours[at] = *h
 	}
+	d.hours[at] = *h
 	c.put(key, d.encode())
-	var day span
-	for i := range d.hours {
-		day.plus(&span{models: d.hours[i].Models, keys: d.hours[i].Keys})
+	if err := c.replaceTogether(hourTogether(h.Hour), project, &before, h); err != nil {
+		return err
 	}
-	total := dayHours{[]SummaryHour{{h.Hour / 24 * 24, topOf(day.models), topOf(day.keys)}}}
-	c.put(sumKey(rowSumDays, h.Hour/24, project), total.encode())
-	return nil
+	return c.replaceDay(project, h.Hour/24, d.hours)
 }
 
-// OverviewQuery is the command that requests the activity of all projects in the hours First to End (exclusive).
-// Daily reads full days, in which case First and End must be the first hours of days. The reply may be one of several
-// pages; set After to Next of the previous page.
+// replaceDay replaces the sum of a day's hours.
+func (c *call) replaceDay(project string, day uint64, hours []SummaryHour) error {
+	var sum span
+	for i := range hours {
+		sum.plus(&span{models: hours[i].Models, keys: hours[i].Keys})
+	}
+	total := dayHours{[]SummaryHour{{day * 24, topOf(sum.models), topOf(sum.keys)}}}
+	key, before := sumKey(rowSumDays, day, project), dayHours{}
+	if row, ok := c.row(key); ok {
+		if err := abi.DecodeFields(row, before.fields); err != nil {
+			return err
+		}
+	}
+	c.put(key, total.encode())
+	return c.replaceTogether(dayTogether(day), project, before.first(), &total.hours[0])
+}
+
+// first returns the only element of a row "sd/", or an empty one.
+func (d *dayHours) first() *SummaryHour {
+	if len(d.hours) == 0 {
+		return &SummaryHour{}
+	}
+	return &d.hours[0]
+}
+
+// OverviewQuery is the command that requests the activity in the hours First to End (exclusive). Daily reads full days,
+// in which case First and End must be the first hours of days.
+//
+// Without projects, the reply has the activity of all of them together. It may be one of several pages; set After to
+// Next of the previous page. With projects, it has the activity of the projects with IDs after FromID up to ToID.
 type OverviewQuery struct {
-	First, End uint64
-	Daily      bool
-	After      string
+	First, End   uint64
+	Daily        bool
+	After        string
+	FromID, ToID string // ToID is empty: without projects
 }
 
 // OverviewReply is the reply to OverviewQuery. Any of its groups may continue on the next page.
@@ -118,9 +149,12 @@ type OverviewReply struct {
 	Projects []ProjectActivity
 	Steps    []Step
 	Models   []Named
-	Keys     []KeyActivity
-	Next     string // empty on the last page
+	Keys     []Named // by project ID, a slash, and key ID. Without a key ID, the keys of the project that are not listed separately
+	Next     string  // empty on the last page
 }
+
+// MaxOverviewDays is the number of rows of projects, one for each project and day, that a query with projects may read.
+const MaxOverviewDays = 9_200
 
 // ProjectActivity is the activity of a project.
 type ProjectActivity struct {
@@ -134,17 +168,14 @@ type Step struct {
 	Usage Usage
 }
 
-// KeyActivity is the usage of a key. An empty name stands for all keys of the project that are not listed separately.
-type KeyActivity struct {
-	Project string
-	Named
-}
-
 // maxSummaries and maxDays are the numbers of hourly and daily rows that one page reads. An hourly row can have 50
 // KB.
 const (
 	maxSummaries = 256
 	maxDays      = 1536
+
+	// maxOverviewKeys is the number of keys that one page lists separately.
+	maxOverviewKeys = maxSummaries * summaryNames
 )
 
 func (q *OverviewQuery) limit() int {
@@ -161,14 +192,50 @@ func (q *OverviewQuery) prefix() string {
 	return rowSumHours
 }
 
-func (q *OverviewQuery) reads() []abi.Range {
-	first, end := q.prefix()+abi.Fixed(q.First/24), q.prefix()+abi.Fixed((q.End+23)/24)
-	return []abi.Range{{Start: max(first, q.After+"\x00"), End: end, Limit: uint64(q.limit())}}
+func (q *OverviewQuery) reads() (ranges []abi.Range) {
+	if q.ToID == "" {
+		return []abi.Range{{Start: rowAllFrom}, q.togetherRows()}
+	}
+	for day := q.First / 24; day < (q.End+23)/24 && len(ranges) < KeepDays; day++ {
+		ranges = append(ranges, abi.Range{
+			Start: sumKey(q.prefix(), day, q.FromID) + "\x00", End: sumKey(q.prefix(), day, q.ToID) + "\x00", Limit: MaxOverviewDays,
+		})
+	}
+	return ranges
 }
 
 func (q *OverviewQuery) apply(c *call) error {
 	var reply OverviewReply
-	var at places
+	sums, err := q.coveredBySums(c)
+	switch {
+	case err != nil:
+		return err
+	case sums:
+		err = q.together(c, &reply)
+	case q.ToID == "" && c.in.Round == 0:
+		first, end := q.prefix()+abi.Fixed(q.First/24), q.prefix()+abi.Fixed((q.End+23)/24)
+		c.out.Ranges = []abi.Range{{Start: max(first, q.After+"\x00"), End: end, Limit: uint64(q.limit())}}
+		return nil
+	default:
+		err = q.eachHour(c, &reply)
+	}
+	c.out.Reply = abi.EncodeFields(0, 256*len(reply.Projects)+64*len(reply.Keys), reply.fields)
+	return err
+}
+
+// coveredBySums reports whether the query can be answered from the sums of all projects. Otherwise, the rows of the
+// projects are read, in a second round.
+func (q *OverviewQuery) coveredBySums(c *call) (bool, error) {
+	row, ok := c.row(rowAllFrom)
+	if !ok || q.ToID != "" {
+		return false, nil
+	}
+	r := abi.Reader{Buf: row}
+	return r.Uint() <= q.First, r.End()
+}
+
+// eachHour adds the hours of projects that were read.
+func (q *OverviewQuery) eachHour(c *call, reply *OverviewReply) error {
 	count := 0
 	for _, row := range c.in.Rows {
 		name, ok := strings.CutPrefix(row.Key, q.prefix())
@@ -183,53 +250,60 @@ func (q *OverviewQuery) apply(c *call) error {
 		reply.Next = row.Key
 		_, project, _ := strings.Cut(name, "/")
 		for i := range d.hours {
-			if h := &d.hours[i]; h.Hour >= q.First && h.Hour < q.End {
-				reply.add(&at, project, h)
+			switch h := &d.hours[i]; {
+			case h.Hour < q.First || h.Hour >= q.End:
+			case q.ToID != "":
+				reply.addProject(project, h)
+			default:
+				nameKeys(project, h.Keys)
+				reply.add(h)
 			}
 		}
 	}
-	if count < q.limit() {
+	if q.ToID != "" || count < q.limit() {
 		reply.Next = ""
 	}
-	c.out.Reply = abi.EncodeFields(0, 256*len(reply.Projects)+64*len(reply.Keys), reply.fields)
 	return nil
 }
 
-// places remembers where the last group of each kind was found, because the rows of all days are in the same order.
-type places struct{ project, step, key int }
+// nameKeys puts the project and a slash before the names of its keys.
+func nameKeys(project string, keys []Named) {
+	for i := range keys {
+		keys[i].Name = project + "/" + keys[i].Name
+	}
+}
 
-func (p *OverviewReply) add(at *places, project string, h *SummaryHour) {
-	of := ProjectActivity{Named: Named{Name: project}}
-	group := find(&p.Projects, &at.project, of, func(g *ProjectActivity) bool { return g.Name == project })
+// add adds an hour or a day to the sums of all projects. The names of its keys begin with their projects.
+func (p *OverviewReply) add(h *SummaryHour) {
 	total := totalOf(h.Models)
-	group.Plus(&total)
-	group.Steps = append(group.Steps, Step{h.Hour, Usage{Requests: total.Usage.Outcomes().Requests, CostPico: total.Usage.CostPico}})
-	find(&p.Steps, &at.step, Step{Hour: h.Hour}, func(g *Step) bool { return g.Hour == h.Hour }).Usage.Plus(&total.Usage)
+	at := 0
+	for at < len(p.Steps) && p.Steps[at].Hour != h.Hour {
+		at++
+	}
+	if at == len(p.Steps) {
+		p.Steps = append(p.Steps, Step{Hour: h.Hour})
+	}
+	p.Steps[at].Usage.Plus(&total.Usage)
 	for i := range h.Models {
 		activityOf(&p.Models, h.Models[i].Name, maxModels).Plus(&h.Models[i].Activity)
 	}
 	for i := range h.Keys {
-		k := &h.Keys[i]
-		key := find(&p.Keys, &at.key, KeyActivity{project, Named{Name: k.Name}}, func(g *KeyActivity) bool { return g.Name == k.Name && g.Project == project })
-		key.Plus(&k.Activity)
+		activityOf(&p.Keys, h.Keys[i].Name, maxOverviewKeys).Plus(&h.Keys[i].Activity)
 	}
 }
 
-// find finds an element of a list, starting where the last one was found, or appends it.
-func find[T any](list *[]T, at *int, otherwise T, is func(*T) bool) *T {
-	for i := range *list {
-		place := *at + i
-		if place >= len(*list) {
-			place -= len(*list)
-		}
-		if is(&(*list)[place]) {
-			*at = place
-			return &(*list)[place]
-		}
+// addProject adds an hour or a day to the activity of its project.
+func (p *OverviewReply) addProject(project string, h *SummaryHour) {
+	at := 0
+	for at < len(p.Projects) && p.Projects[at].Name != project {
+		at++
 	}
-	*at = len(*list)
-	*list = append(*list, otherwise)
-	return &(*list)[*at]
+	if at == len(p.Projects) {
+		p.Projects = append(p.Projects, ProjectActivity{Named: Named{Name: project}})
+	}
+	total := totalOf(h.Models)
+	p.Projects[at].Plus(&total)
+	p.Projects[at].Steps = append(p.Projects[at].Steps, Step{h.Hour, Usage{Requests: total.Usage.Outcomes().Requests, CostPico: total.Usage.CostPico}})
 }
 
 // Encode encodes the command.
@@ -240,6 +314,10 @@ func (q *OverviewQuery) fields(f *abi.Fields) {
 	f.Uint(&q.End)
 	f.Bool(&q.Daily)
 	f.String(&q.After)
+	if f.Reading() && f.More() || q.ToID != "" { // written only if needed, because older objects do not know them
+		f.String(&q.FromID)
+		f.String(&q.ToID)
+	}
 }
 
 // DecodeOverviewReply decodes the reply to OverviewQuery.
@@ -262,54 +340,6 @@ func (p *OverviewReply) fields(f *abi.Fields) {
 		countsFields(f, &s.Usage)
 	})
 	abi.List(f, &p.Models, NamedFields)
-	abi.List(f, &p.Keys, func(f *abi.Fields, k *KeyActivity) {
-		f.String(&k.Project)
-		NamedFields(f, &k.Named)
-	})
+	abi.List(f, &p.Keys, NamedFields)
 	f.String(&p.Next)
-}
-
-// StatusQuery is the command that requests the last summaries of projects, without their hours, sorted by project ID.
-// After is the last project of the previous page.
-type StatusQuery struct{ After string }
-
-// MaxStatuses is the number of summaries in one page.
-const MaxStatuses = 1000
-
-func (q *StatusQuery) reads() []abi.Range {
-	return []abi.Range{{Start: rowStatus + q.After + "\x00", End: rowStatus + "\x7f", Limit: MaxStatuses}}
-}
-
-func (q *StatusQuery) apply(c *call) error {
-	var reply statuses
-	for _, row := range c.in.Rows {
-		if !strings.HasPrefix(row.Key, rowStatus) {
-			continue
-		}
-		var s status
-		if err := abi.DecodeFields(row.Value, s.fields); err != nil {
-			return err
-		}
-		reply.list = append(reply.list, s.Summary)
-	}
-	c.out.Reply = abi.EncodeFields(0, 128*len(reply.list), reply.fields)
-	return nil
-}
-
-// Encode encodes the command.
-func (q *StatusQuery) Encode() []byte { return abi.EncodeFields(opStatuses, 32, q.fields) }
-
-func (q *StatusQuery) fields(f *abi.Fields) { f.String(&q.After) }
-
-type statuses struct{ list []Summary }
-
-func (s *statuses) fields(f *abi.Fields) {
-	abi.List(f, &s.list, func(f *abi.Fields, s *Summary) { s.statusFields(f) })
-}
-
-// DecodeStatuses decodes the reply to StatusQuery. If it has MaxStatuses summaries, there may be more.
-func DecodeStatuses(data []byte) ([]Summary, error) {
-	var s statuses
-	err := abi.DecodeFields(data, s.fields)
-	return s.list, err
 }

@@ -31,6 +31,8 @@ func (p *Prune) reads() []abi.Range {
 		{Start: rowViolationAge, End: rowViolationAge + abi.Fixed(p.FirstDay*calendar.DayMs), Limit: maxPrune},
 		{Start: rowSumHours, End: rowSumHours + abi.Fixed(p.FirstHourDay), Limit: maxPrune},
 		{Start: rowSumDays, End: rowSumDays + abi.Fixed(p.FirstDay), Limit: maxPrune},
+		{Start: rowAllHours, End: hourTogether(p.FirstHourDay * 24), Limit: maxPrune},
+		{Start: rowAllDays, End: dayTogether(p.FirstDay), Limit: maxPrune},
 		{Start: rowViolations}, rowsChain.Head(),
 	}
 }

@@ -259,14 +259,19 @@ func (a *Activity) plusAttempts(u *Usage) {
 
 // topOf keeps the names with the highest cost, then those with the most requests, and combines the others.
 func topOf(list []Named) []Named {
-	slices.SortStableFunc(list, func(a, b Named) int {
-		return cmp.Or(cmp.Compare(b.Usage.CostPico, a.Usage.CostPico), cmp.Compare(b.Usage.Outcomes().Requests, a.Usage.Outcomes().Requests))
-	})
+	sortByCost(list)
 	var top []Named
 	for i := range list {
 		activityOf(&top, list[i].Name, summaryNames).Plus(&list[i].Activity)
 	}
 	return top
+}
+
+// sortByCost sorts names by cost, then by requests, highest first.
+func sortByCost(list []Named) {
+	slices.SortStableFunc(list, func(a, b Named) int {
+		return cmp.Or(cmp.Compare(b.Usage.CostPico, a.Usage.CostPico), cmp.Compare(b.Usage.Outcomes().Requests, a.Usage.Outcomes().Requests))
+	})
 }
 
 func withoutDurations(list []Named) []Named {

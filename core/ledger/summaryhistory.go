@@ -78,10 +78,12 @@ func (c *call) oldestHour(last uint64) uint64 {
 }
 
 // addDay adds a day of a project's history, unless its hours are known.
-func (c *call) addDay(project string, day *SummaryHour) {
+func (c *call) addDay(project string, day *SummaryHour) error {
 	key := sumKey(rowSumDays, day.Hour/24, project)
-	if _, known := c.row(key); !known {
-		total := dayHours{[]SummaryHour{*day}}
-		c.put(key, total.encode())
+	if _, known := c.row(key); known {
+		return nil
 	}
+	total := dayHours{[]SummaryHour{*day}}
+	c.put(key, total.encode())
+	return c.replaceTogether(dayTogether(day.Hour/24), project, &SummaryHour{}, day)
 }

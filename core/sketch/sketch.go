@@ -79,6 +79,21 @@ func (s *Sketch) Plus(o *Sketch) {
 	}
 }
 
+// Minus takes back durations that Plus has added.
+func (s *Sketch) Minus(o *Sketch) {
+	s.SumMs -= o.SumMs
+	for _, b := range o.bins {
+		s.add(bin{b.index, -b.count})
+	}
+	kept := s.bins[:0]
+	for _, b := range s.bins {
+		if b.count != 0 {
+			kept = append(kept, b)
+		}
+	}
+	s.bins = kept
+}
+
 // Count returns the number of durations.
 func (s *Sketch) Count() (n uint64) {
 	for _, b := range s.bins {

@@ -86,6 +86,9 @@ function unknownKeys({ unknownKeys: number, unassigned }) {
   }
 }
 
+/** An overview with the next page of its projects. */
+export const withPage = (data, page) => ({ ...data, projects: [...data.projects, ...page.projects], next: page.next })
+
 /** The projects whose names contain all words of a text. */
 export function named(projects, text) {
   return projects.filter(({ name, projectId }) => matchesWords(name ?? projectId, text.trim()))

@@ -13,6 +13,7 @@ import { count, money, percent, plural } from '../format.js'
 import { contentsOf, isArchived, ROOT, rowsOf, treeOf } from '../groups.js'
 import { html } from '../html.js'
 import { useList } from '../lists.js'
+import { withPage } from '../overview.js'
 import { orNull } from '../palette/sources.js'
 import { useBoth, useResource } from '../resource.js'
 import { to } from '../router.js'
@@ -35,7 +36,11 @@ export function useAllNodes() {
   }, [])
   const projects = useList('projects', 'projects', {}, { all: true })
   const figures = useResource(async (signal) => {
-    const report = await get('overview', { query: { range: '2h' }, signal })
+    let report = await get('overview', { query: { range: '2h' }, signal })
+    while (report.next) {
+      const page = await get('overview', { query: { range: '2h', after: report.next }, signal })
+      report = withPage(report, page)
+    }
     return new Map(report.projects.map((row) => [row.projectId, row]))
   }, [])
   return { groups, projects, figures, refresh: useBoth(useBoth(groups, projects), figures) }

@@ -27,7 +27,7 @@ export const PROJECTS_ID = 'all-projects'
 const AT_ONCE = 250
 
 /** @param {{data: object, query: object}} props  data: from GET …/overview; query: the query of its range */
-export function AllProjects({ data: { projects, step }, query }) {
+export function AllProjects({ data: { projects, step, next, incomplete }, query }) {
   const [{ q }, setQuery] = useQuery(['q'])
   const [wanted, setWanted] = useState(AT_ONCE)
   const sorting = useOrder()
@@ -46,7 +46,7 @@ export function AllProjects({ data: { projects, step }, query }) {
       html`<${Table} ...${sorting} caption="All projects" columns=${columns} rows=${shown} rowKey=${(row) => row.projectId} />`
     }
     <div class="more">
-      <span role="status" class="muted">${numberWords(shown.length, found.length, projects.length)}</span>
+      <span role="status" class="muted">${numberWords(shown.length, found.length, projects.length)}${next && '; more are loading'}${incomplete && '; the others could not be loaded'}</span>
       ${shown.length < found.length && html`<${Button} onClick=${() => setWanted(wanted + AT_ONCE)}>Show more<//>`}
     </div>
   <//></div>`

@@ -1,4 +1,5 @@
 // Home: the state of all projects, from one report.
+import { useEffect } from 'preact/hooks'
 import { get, queryOf } from '../api.js'
 import { Charts, TRAFFIC_CHARTS, TRAFFIC_COLUMNS } from '../charts.js'
 import { Age } from '../components/age.js'
@@ -12,7 +13,7 @@ import { Tiles, wasBefore } from '../components/tiles.js'
 import { money, moneyExact, plural } from '../format.js'
 import { UNKNOWN_KEYS_DOCS } from '../help.js'
 import { html } from '../html.js'
-import { stateOf } from '../overview.js'
+import { stateOf, withPage } from '../overview.js'
 import { CUSTOM, OVERVIEW_RANGES, rangeWords, shownRange } from '../ranges.js'
 import { useResource } from '../resource.js'
 import { to, useQuery } from '../router.js'
@@ -27,11 +28,26 @@ export function OverviewPage() {
   const selected = useRange(OVERVIEW_RANGES, STANDARD)
   const query = rangeQuery(selected.range)
   const overview = useResource((signal) => get('overview', { query, signal }), Object.values(query))
+  useOtherPages(overview, query)
   return html`<${Page} title="Home" actions=${html`<${Refresh} of=${overview} />`}>
     <${RangeBar} of=${selected} shown=${overview.stale || !overview.data ? undefined : shownRange(overview.data)} />
     <${Loaded} of=${overview} what="the overview" rows=${10}>${(data) =>
       data.projects.length === 0 ? html`<${FirstProject} />` : html`<${Overview} data=${data} query=${query} />`}<//>
   <//>`
+}
+
+/** Adds the other pages of projects, one after another. */
+function useOtherPages({ data, stale, amend }, query) {
+  const next = stale ? null : data?.next
+  useEffect(() => {
+    if (!next) return
+    const controller = new AbortController()
+    get('overview', { query: { ...query, after: next }, signal: controller.signal }).then(
+      (page) => amend((before) => (before.next === next ? withPage(before, page) : before)),
+      () => controller.signal.aborted || amend((before) => ({ ...before, next: null, incomplete: true })),
+    )
+    return () => controller.abort()
+  }, [next])
 }
 
 const rangeQuery = ({ name, from, to: end }) => (name === CUSTOM ? { from, to: end } : { range: name })
