@@ -48,8 +48,10 @@ func (s *Service) continueRound(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// If the last day's round is not finished, it continues with the work of this day. If it began again, a deployment
+	// with too many projects for one day would never get to the last ones.
 	if day := calendar.Day(s.plane.NowMs() - calendar.HourMs); day != r.Day {
-		r = round{Day: day}
+		r = round{Day: day, After: r.After, Failed: r.Failed}
 	}
 	if r.Done {
 		return nil
