@@ -142,6 +142,12 @@ bench-selfhosted: setup ## measure the self-hosted server against a Go reverse p
 	@./build.sh postern
 	@node --disable-warning=ExperimentalWarning bench/selfhosted.mjs
 
+.PHONY: bench-growth
+bench-growth: setup ## fill a deployment with 100,000 keys and a million requests, and time the lists of the admin API; GROWTH=0.01 is quick
+	@tools/setup.sh bench postgres
+	@./build.sh postern
+	@node --disable-warning=ExperimentalWarning bench/growth.mjs
+
 .PHONY: soak
 soak: setup ## send requests and streams to the self-hosted server, or with SOAK_ON=workerd to the gateway, and print its memory
 	@tools/setup.sh bench

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { BENCH, firstLine, OUT, output, ROOT, start } from '../process.mjs'
 
-const ADMIN_TOKEN = 'bench-admin-token-0123456789abcdef'
+export const ADMIN_TOKEN = 'bench-admin-token-0123456789abcdef'
 const KEYS = 64
 const START_TIMEOUT_MS = 30_000
 const POLL_MS = 2
@@ -52,10 +52,13 @@ export async function startPostgres() {
   return { child, url, version }
 }
 
-/** Postern with everything enabled. Log lines go to a file, and the second listener serves the metrics. */
-export async function startPostern(name, upstream, args = [], variables = {}) {
+/**
+ * Postern with everything enabled. Log lines go to a file, and the second listener serves the metrics. keep leaves the
+ * data of an earlier start with the same name in place.
+ */
+export async function startPostern(name, upstream, args = [], variables = {}, keep = false) {
   const data = join(OUT, `data-${name}`)
-  rmSync(data, { recursive: true, force: true })
+  if (!keep) rmSync(data, { recursive: true, force: true })
   mkdirSync(data, { recursive: true, mode: 0o700 })
   const log = join(OUT, `${name}.log`)
   const file = openSync(log, 'w')
