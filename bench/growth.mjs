@@ -10,9 +10,17 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { cursors } from './lib/growth/cursors.mjs'
 import { requests } from './lib/growth/lists.mjs'
-import { coldCalls, databaseBytes, firstResponse, importFile, settled, timed } from './lib/growth/measure.mjs'
+import {
+  coldCalls,
+  databaseBytes,
+  firstResponse,
+  importFile,
+  settled,
+  startProvider,
+  timed,
+} from './lib/growth/measure.mjs'
 import { memoryBytes, OUT, output, stop } from './lib/process.mjs'
-import { build, freePort, startPostern, startPostgres, startUpstream } from './lib/selfhosted/servers.mjs'
+import { build, freePort, startPostern, startPostgres } from './lib/selfhosted/servers.mjs'
 import { mib, ms, row, table } from './lib/table.mjs'
 
 const SCALE = process.env.GROWTH ?? '1'
@@ -36,10 +44,10 @@ async function lists(store, server, deployment) {
   }
 }
 
-async function measure(store, upstream, file, deployment, variables) {
+async function measure(store, provider, file, deployment, variables) {
   const ops = `127.0.0.1:${await freePort()}`
   const begin = async (keep) => ({
-    ...(await startPostern(`growth-${store}`, upstream, ['--ops-listen', ops], variables, keep)),
+    ...(await startPostern(`growth-${store}`, provider, ['--ops-listen', ops], variables, keep)),
     ops,
   })
   let server = await begin(false)
@@ -64,8 +72,10 @@ async function measure(store, upstream, file, deployment, variables) {
   rows.push(row(`${store}: most memory`, mib(memoryBytes(server.child, 'VmHWM')), '', ''))
   await sleep(IDLE_MS)
   rows.push(row(`${store}: memory after the lists`, mib(memoryBytes(server.child, 'VmRSS')), '', ''))
-  const calls = await coldCalls(server, deployment.cold)
-  rows.push(row(`${store}: object calls before a key's first response`, '', '', calls, { most: TARGET_CALLS }))
+  const calls = await coldCalls(server, provider, deployment.cold)
+  rows.push(
+    row(`${store}: object calls before the provider gets a key's first request`, '', '', calls, { most: TARGET_CALLS }),
+  )
   rows.push(row(`${store}: database`, mib(await databaseBytes(server)), '', ''))
   rows.push(row(`${store}: import; work after it`, ms(imported), ms(worked), ''))
   await stop(server.child)
@@ -75,16 +85,16 @@ await build()
 await output('go', ['build', '-o', join(OUT, 'growth'), './bench/growth'])
 const file = join(OUT, 'growth.ndjson')
 const deployment = JSON.parse(await output(join(OUT, 'growth'), ['-scale', SCALE, '-out', file]))
-const upstream = await startUpstream()
+const provider = await startProvider()
 for (const store of STORES) {
-  if (store === 'sqlite') await measure(store, upstream, file, deployment, {})
+  if (store === 'sqlite') await measure(store, provider, file, deployment, {})
   else {
     const database = await startPostgres()
-    await measure(store, upstream, file, deployment, { POSTERN_DATABASE: database.url })
+    await measure(store, provider, file, deployment, { POSTERN_DATABASE: database.url })
     await stop(database.child)
   }
 }
-await stop(upstream.child)
+provider.close()
 const { projects, keys, requests: recorded, auditEntries, violations } = deployment
 console.log(
   `\n${projects} projects, ${keys} keys, ${recorded} requests, ${auditEntries} audit entries, ${violations} violations; a file of ${mib(statSync(file).size)}; p95 and p50 of ${SAMPLES} reads\n`,

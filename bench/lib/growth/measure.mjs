@@ -1,5 +1,6 @@
 // What bench/growth.mjs measures on a running server.
 import { existsSync, statSync } from 'node:fs'
+import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { median } from '../load.mjs'
@@ -69,11 +70,27 @@ export async function firstResponse(begin) {
   return { server, ms: performance.now() - start }
 }
 
-/** The number of object calls that the server makes before the response to a key's first request. */
-export async function coldCalls(server, keys) {
+/** A provider that calls arrived before it answers a request. */
+export async function startProvider() {
+  const provider = { arrived: async () => {} }
+  const choices = [{ index: 0, message: { role: 'assistant', content: 'Hello.' }, finish_reason: 'stop' }]
+  const usage = { prompt_tokens: 8, completion_tokens: 2, total_tokens: 10 }
+  const server = createServer(async (request, response) => {
+    request.resume()
+    await provider.arrived()
+    response.setHeader('content-type', 'application/json')
+    response.end(JSON.stringify({ id: 'chatcmpl-1', object: 'chat.completion', model: 'gpt-4.1-mini', choices, usage }))
+  })
+  await new Promise((listening) => server.listen(0, '127.0.0.1', listening))
+  return Object.assign(provider, { url: `http://127.0.0.1:${server.address().port}`, close: () => server.close() })
+}
+
+/** The median number of object calls that a key's first request makes before the provider gets it. */
+export async function coldCalls(server, provider, keys) {
   const counts = []
   for (const key of keys) {
     const before = await objectCalls(server)
+    provider.arrived = async () => counts.push((await objectCalls(server)) - before)
     const response = await fetch(`${server.url}/v1/chat/completions`, {
       method: 'POST',
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
@@ -86,7 +103,6 @@ export async function coldCalls(server, keys) {
     if (!response.ok) throw new Error(`a cold key: ${response.status} ${await response.text()}`)
     await response.text()
     await sleep(SETTLE_MS)
-    counts.push((await objectCalls(server)) - before)
   }
   return median(counts)
 }
