@@ -148,15 +148,18 @@ func (c *call) recent(q *Recent) error {
 
 // ring replies with rows of a ring buffer, newest first. It returns at most limit rows below the number before. If
 // before is 0, it starts with the newest row. It requests the rows in a second round, because their keys depend on
-// the newest number.
+// the newest number. They are one range or two, because a database reads a range at once and single rows one by one.
 func (c *call) ring(before, limit, newest, size uint64, key func(seq uint64) string) error {
 	last := min(newest, before-1) // if before is 0, before-1 is the largest number
 	oldest := newest - min(newest, size)
 	first := max(oldest, last-min(last, limit))
 	if c.in.Round == 0 && last > first {
-		for seq := first + 1; seq <= last; seq++ {
-			c.out.Ranges = append(c.out.Ranges, abi.Range{Start: key(seq)})
+		start := key(first + 1)
+		if (first+1)%size > last%size { // the rows continue at the beginning of the ring
+			c.out.Ranges = append(c.out.Ranges, abi.Range{Start: start, End: key(size-1) + "\x00", Limit: size})
+			start = key(size)
 		}
+		c.out.Ranges = append(c.out.Ranges, abi.Range{Start: start, End: key(last) + "\x00", Limit: size})
 		return nil
 	}
 	var rows [][]byte
