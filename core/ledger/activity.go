@@ -21,8 +21,6 @@ func (a *Activity) Plus(o *Activity) {
 }
 
 // minus takes back figures that Plus has added.
-//
-//go:noinline
 func (a *Activity) minus(o *Activity) {
 	a.Usage.minus(&o.Usage)
 	a.Latency.Minus(&o.Latency)

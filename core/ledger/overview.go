@@ -36,20 +36,6 @@ func (s *status) fields(f *abi.Fields) {
 	s.statusFields(f)
 }
 
-func (s *Summary) reads() []abi.Range {
-	ranges := append(s.togetherReads(), abi.Range{Start: rowStatus + s.Project})
-	for i := range s.Hours {
-		r := abi.Range{Start: sumKey(rowSumHours, s.Hours[i].Hour/24, s.Project)}
-		if ranges[len(ranges)-1] != r {
-			ranges = append(ranges, r)
-		}
-	}
-	for i := range s.Days {
-		ranges = append(ranges, abi.Range{Start: sumKey(rowSumDays, s.Days[i].Hour/24, s.Project)})
-	}
-	return ranges
-}
-
 // apply replaces the activity of the summary's hours. It ignores a summary that is repeated, or older than the last
 // one.
 func (s *Summary) apply(c *call) error {
@@ -314,10 +300,8 @@ func (q *OverviewQuery) fields(f *abi.Fields) {
 	f.Uint(&q.End)
 	f.Bool(&q.Daily)
 	f.String(&q.After)
-	if f.Reading() && f.More() || q.ToID != "" { // written only if needed, because older objects do not know them
-		f.String(&q.FromID)
-		f.String(&q.ToID)
-	}
+	f.String(&q.FromID)
+	f.String(&q.ToID)
 }
 
 // DecodeOverviewReply decodes the reply to OverviewQuery.

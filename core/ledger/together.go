@@ -56,10 +56,7 @@ func (t *together) replace(project string, before, now *SummaryHour) {
 	t.keys = others[:min(len(others), togetherKeys)]
 }
 
-// replaceTogether replaces a project's part in one of the rows, if they cover the hour. Inlined into its callers, it would
-// make the module larger.
-//
-//go:noinline
+// replaceTogether replaces a project's part in one of the rows, if they cover the hour.
 func (c *call) replaceTogether(key, project string, before, now *SummaryHour) error {
 	if now.Hour < c.togetherFrom {
 		return nil
@@ -93,22 +90,27 @@ func (c *call) readTogetherFrom() error {
 	return nil
 }
 
-// togetherReads returns the rows that a summary changes, and the first summary of any project.
-func (s *Summary) togetherReads() (ranges []abi.Range) {
-	keys := []string{rowAllFrom}
+// reads returns the rows that the summary changes, and the first summary of any project.
+func (s *Summary) reads() (ranges []abi.Range) {
+	keys := []string{rowAllFrom, rowStatus + s.Project}
 	for i := range s.Hours {
 		hour := s.Hours[i].Hour
 		if keys = append(keys, hourTogether(hour)); i == 0 || hour/24 != s.Hours[i-1].Hour/24 {
-			keys = append(keys, dayTogether(hour/24), sumKey(rowSumDays, hour/24, s.Project))
+			keys = append(keys, sumKey(rowSumHours, hour/24, s.Project))
+			keys = s.dayKeys(keys, hour/24)
 		}
 	}
 	for i := range s.Days {
-		keys = append(keys, dayTogether(s.Days[i].Hour/24))
+		keys = s.dayKeys(keys, s.Days[i].Hour/24)
 	}
 	for _, key := range keys {
 		ranges = append(ranges, abi.Range{Start: key})
 	}
 	return append(ranges, abi.Range{Start: rowStatus, End: rowStatus + "\x7f", Limit: 1})
+}
+
+func (s *Summary) dayKeys(keys []string, day uint64) []string {
+	return append(keys, dayTogether(day), sumKey(rowSumDays, day, s.Project))
 }
 
 func hourTogether(hour uint64) string { return rowAllHours + abi.Fixed(hour) }
