@@ -8,7 +8,7 @@ cd "$(dirname "$0")"
 export PATH="$PWD/.tools/bin:$PWD/node_modules/.bin:$PATH"
 
 # Limits of the modules, gzipped. Raising one needs its reason in docs/project/decisions/build-and-release.md.
-CORE_LIMIT_BYTES=748000
+CORE_LIMIT_BYTES=754000
 CONTROL_LIMIT_BYTES=2730000
 
 # newer FILE DIR...: succeeds if FILE is newer than every file in the DIRs but those of tests, so no build is needed.

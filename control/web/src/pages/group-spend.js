@@ -17,8 +17,7 @@ export function Spend({ of: group, at }) {
   const { limits } = group
   const limited = Object.values(limits).some((limit) => limit !== null)
   const age =
-    group.spent &&
-    html`Figures <${Age} at=${new Date(at).toISOString()} />, at most five minutes behind the requests.`
+    group.spent && html`Figures <${Age} at=${new Date(at).toISOString()} />, at most five minutes behind the requests.`
   return html`<${Budget} of=${group} age=${age} />${limited && html`<${Limits} of=${group} age=${age} />`}`
 }
 
