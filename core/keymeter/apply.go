@@ -187,8 +187,11 @@ func (p *Put) apply(c *call) {
 	if p.Record.Version > c.m.record.Version {
 		before := c.m.record.Chain
 		c.m.status, c.m.record, c.m.recordRow = p.Status, p.Record, nil
-		c.m.setPath(c.in.NowMs)
-		c.m.lower(c.in.NowMs, before)
+		hardened := c.m.setPath(c.in.NowMs)
+		if c.m.lower(c.in.NowMs, before); hardened {
+			c.report(c.m.nextBatch(c.in.Name, false))
+			c.out.Deliver = true
+		}
 		c.store()
 	}
 	reply := PutReply{WaitMs: c.m.contradictedMs(c.in.NowMs)}

@@ -23,16 +23,30 @@ func (m *meter) reportWithin(ms uint64) { m.flushMs = minNonZero(m.flushMs, m.la
 
 // usageWithin returns the time until usage that is added now is reported.
 func (m *meter) usageWithin() uint64 {
-	if next := m.reportedMs + sparseMs; m.reportedMs > 0 && m.recent.Len() < fullBatch {
-		return max(usageDelayMs, next-m.lastMs)
+	if m.recent.Len() >= fullBatch {
+		return usageDelayMs
 	}
-	return usageDelayMs
+	if m.flushMs != 0 {
+		return m.flushMs - min(m.flushMs, m.lastMs)
+	}
+	return max(usageDelayMs, m.quietMs-min(m.quietMs, m.lastMs))
+}
+
+// nextReport returns the time that the row has: flushMs, or quietMs if there is nothing to report. There is one field for both,
+// because earlier versions that run beside this one know only flushMs. With quietMs in its place, they send a report without
+// usage. Once there is something to report, quietMs has done its work.
+func (m *meter) nextReport() *uint64 {
+	if m.hasReport() {
+		m.quietMs = 0
+		return &m.flushMs
+	}
+	return &m.quietMs
 }
 
 // nextBatch encodes the unreported usage and violations as the next numbered batch and clears them.
 func (m *meter) nextBatch(key string, closed bool) []byte {
 	m.cross(m.lastMs)
-	m.outSeq, m.reportedMs = m.outSeq+1, m.lastMs
+	m.outSeq, m.quietMs = m.outSeq+1, m.lastMs+sparseMs
 	batch := ledger.Absorb{
 		Key: key, KeyID: m.record.KeyID, Seq: m.outSeq, Period: m.slice().Period, Epoch: m.level().Epoch, HeldPico: m.slice().Granted, Closed: closed,
 		LastUsedMs: m.lastUsedMs, Usage: m.usage, Recent: m.recent.Decode(ledger.RequestFields), Violations: m.violations.pending,

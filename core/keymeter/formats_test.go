@@ -178,17 +178,6 @@ func TestOldUnreportedUsage(t *testing.T) {
 	}
 }
 
-// expectOldFormat checks that the meter has the format with the time of its report, and four minutes later the oldest one.
-func (k *key) expectOldFormat() {
-	k.Helper()
-	reported := k.Rows["h"][0]
-	k.now += 240_000
-	k.mustAdmit("req_later", 0)
-	if format := k.Rows["h"][0]; reported != 10 || format != 5 {
-		k.Errorf("format %d after the report and %d later, want 10 and 5", reported, format)
-	}
-}
-
 // TestMeterWithPromptCache checks that a meter uses the format with prompt caches only until it has reported their
 // figures. An older version can read all other meters.
 func TestMeterWithPromptCache(t *testing.T) {
@@ -208,7 +197,9 @@ func TestMeterWithPromptCache(t *testing.T) {
 	if u := k.reportedUsage(); u.PromptCache != cached || u.Requests != 3 {
 		t.Errorf("%+v", u)
 	}
-	k.expectOldFormat()
+	if format := k.Rows["h"][0]; format != 5 {
+		t.Errorf("format %d after the report, want 5", format)
+	}
 	if recent := k.recent(); len(recent) != 3 || recent[1].PromptCache != cached || recent[2].PromptCache.Used() {
 		t.Errorf("%+v", recent)
 	}
@@ -244,8 +235,8 @@ func TestMeterWithAttempts(t *testing.T) {
 		}
 		delete(want, u.Model)
 	}
-	if k.expectOldFormat(); len(want) > 0 {
-		t.Errorf("not reported: %v", want)
+	if format := k.Rows["h"][0]; format != 5 || len(want) > 0 {
+		t.Errorf("format %d after the report, want 5; not reported: %v", format, want)
 	}
 	cut := command.Encode()
 	for n := 1; n < len(cut); n++ {

@@ -322,8 +322,9 @@ func (c *call) recallLevel(f *Flush) FlushReply {
 // the suffixes of doc.LedgerName.
 const OwnLevel = "key"
 
-// setPath moves the meter to the path of its record.
-func (m *meter) setPath(now uint64) {
+// setPath moves the meter to the path of its record. It reports whether the project's budget begins to stop requests, so
+// that its Ledger must learn the slice now.
+func (m *meter) setPath(now uint64) (hardened bool) {
 	names := make([]string, 0, len(m.record.Chain))
 	for i := range m.record.Chain {
 		names = append(names, m.record.Chain[i].Ledger())
@@ -337,9 +338,7 @@ func (m *meter) setPath(now uint64) {
 	if left || above {
 		m.returns.direct, m.returns.dueMs = true, minNonZero(m.returns.dueMs, now+debtDelayMs)
 	}
-	if project {
-		m.flushMs = minNonZero(m.flushMs, now+debtDelayMs)
-	}
+	return project
 }
 
 // soften tells the levels whether they stop requests, as the record says. The results report whether levels begin to stop

@@ -29,9 +29,6 @@ const attemptsFormat = 8
 // treeFormat is the version of a row with levels above the project.
 const treeFormat = 9
 
-// reportedFormat is the version of a row with the time of the last report.
-const reportedFormat = 10
-
 // meter is row "h". Every admission and every settlement reads and writes it.
 type meter struct {
 	status         doc.Status
@@ -52,7 +49,7 @@ type meter struct {
 	leases         []lease
 	restUntilMs    uint64            // the meter does not lend before this time; 0: it may lend
 	flushMs        uint64            // when usage, recent and violations are to be reported; 0: nothing to report
-	reportedMs     uint64            // when the last batch was made, if its time still matters
+	quietMs        uint64            // while there is nothing to report: a small report waits for this time; 0: it need not wait
 	outSeq         uint64            // number of the last batch
 	returns        returns           // to the Ledgers above the project
 	travelling     []ledger.Returned // those in the next batch; not stored
@@ -91,7 +88,7 @@ func decodeMeter(data []byte) (*meter, error) {
 
 func (m *meter) fields(f *abi.Fields) {
 	version := m.format()
-	if f.Uint(&version); version == 0 || version > reportedFormat {
+	if f.Uint(&version); version == 0 || version > treeFormat {
 		f.Fail()
 	}
 	abi.Enum(f, &m.status)
@@ -115,11 +112,14 @@ func (m *meter) fields(f *abi.Fields) {
 	abi.List(f, &m.admittedHashes, (*abi.Fields).Uint)
 	m.unreportedFields(f, version)
 	m.laterFields(f, version)
+	if f.Reading() && m.flushMs == 0 && m.hasReport() { // only violations or thresholds, which come later in the row
+		m.flushMs, m.quietMs = m.quietMs, 0
+	}
 }
 
 // laterFields lists the fields from the first scheduled time on, most of which older versions do not have.
 func (m *meter) laterFields(f *abi.Fields, version uint64) {
-	f.Uint(&m.flushMs)
+	f.Uint(m.nextReport())
 	f.Uint(&m.outSeq)
 	f.Uint(&m.nextForgetMs)
 	if version >= 4 {
@@ -135,9 +135,6 @@ func (m *meter) laterFields(f *abi.Fields, version uint64) {
 	if version >= treeFormat {
 		m.treeFields(f)
 	}
-	if version >= reportedFormat {
-		f.Uint(&m.reportedMs)
-	}
 	if version >= promptCacheFormat {
 		ledger.Extras(f, len(m.usage), func(i int) *ledger.Usage { return &m.usage[i] })
 	}
@@ -146,9 +143,6 @@ func (m *meter) laterFields(f *abi.Fields, version uint64) {
 // format returns the oldest format that has all fields in use. Rows of older objects keep their format until they
 // need a newer one.
 func (m *meter) format() uint64 {
-	if m.reportedMs != 0 {
-		return reportedFormat
-	}
 	if m.chain.Slots > 0 || m.record.Path > 0 {
 		return treeFormat
 	}
@@ -198,8 +192,8 @@ func (m *meter) advance(now uint64, limits config.Limits) (jumped bool) {
 		m.restampTokens(now)
 	}
 	m.lastMs, m.level().RecalledMs = now, min(m.level().RecalledMs, now)
-	if m.reportedMs > now || m.reportedMs+sparseMs <= now {
-		m.reportedMs = 0
+	if m.quietMs <= now || m.quietMs > now+sparseMs { // in the second case, the clock went back
+		m.quietMs = 0
 	}
 	m.endLeases(jumped, config.MaxLeaseMs)
 	for len(m.ticks) > 0 && m.ticks[0].ms+calendar.SecondMs <= now {
