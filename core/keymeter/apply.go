@@ -5,6 +5,7 @@ import (
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/config"
+	"github.com/postern-ai/postern/core/doc"
 )
 
 // Rows of the object:
@@ -188,9 +189,11 @@ func (p *Put) apply(c *call) {
 		before := c.m.record.Chain
 		c.m.status, c.m.record, c.m.recordRow = p.Status, p.Record, nil
 		hardened := c.m.setPath(c.in.NowMs)
-		if c.m.lower(c.in.NowMs, before); hardened {
-			c.report(c.m.nextBatch(c.in.Name, false))
-			c.out.Deliver = true
+		if c.m.lower(c.in.NowMs, before); p.Status == doc.Removed {
+			c.m.level().RecalledMs = c.in.NowMs // what its requests in progress do not need returns, too
+		}
+		if !c.returnRemoved() && hardened {
+			c.reportNow()
 		}
 		c.store()
 	}

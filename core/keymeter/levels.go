@@ -153,11 +153,31 @@ func (c *call) returnGranted(reply *AdmitReply) {
 	if m == nil || m.status != doc.Removed || reply.Verdict == Short {
 		return
 	}
-	if slices.ContainsFunc(m.chain.Above(), func(l budget.Level) bool { return l.Slice.Free() > 0 }) {
+	above := slices.ContainsFunc(m.chain.Above(), func(l budget.Level) bool { return l.Slice.Free() > 0 })
+	if above {
 		m.chain.ReturnAbove()
 		m.returnDirectly(debtDelayMs)
+	}
+	if c.returnRemoved() || above {
 		c.store()
 	}
+}
+
+// returnRemoved returns the free part of a removed key's slice of its project's budget, and reports it at once. It returns
+// false if there is nothing to return.
+func (c *call) returnRemoved() bool {
+	if c.m.status != doc.Removed || c.m.level().Soft || c.m.slice().Free() <= 0 {
+		return false
+	}
+	c.m.level().Return()
+	c.reportNow()
+	return true
+}
+
+// reportNow adds a batch to the outbox, in the same commit.
+func (c *call) reportNow() {
+	c.report(c.m.nextBatch(c.in.Name, false))
+	c.out.Deliver = true
 }
 
 // slice is the next report of a level's slice.

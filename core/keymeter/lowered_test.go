@@ -157,3 +157,43 @@ func TestRemovedKeyKeepsNoGrant(t *testing.T) {
 	w.pass(1000)
 	w.expectAdmit(second, "req_3", 80, 80, "")
 }
+
+// TestRemovedKeyReturnsItsProjectSlice checks that the meter of a removed key keeps of its project's budget only what its
+// requests in progress have reserved: not its slice, not the rest of a grant, and not what a request did not need.
+func TestRemovedKeyReturnsItsProjectSlice(t *testing.T) {
+	w := newTree(t)
+	w.give("proj_1", calendar.Monthly, 100)
+	first, second := w.place("key_1", "wide", "proj_1"), w.place("key_2", "wide", "proj_1")
+	w.expectAdmit(first, "req_1", 40, 40, "")
+	w.expectAdmit(first, "req_2", 30, 30, "")
+	w.expectAdmit(first, "req_3", 30, 30, "")
+	first.settle("req_3", 2, 0)
+	first.put(doc.Removed, w.record("key_1", "wide", w.paths["key_1"]))
+	w.give("proj_1", calendar.Monthly, 80)
+	grow := func(total money.Pico, grants ...keymeter.LevelGrant) keymeter.AdmitReply {
+		extend := keymeter.Extend{RequestID: "req_1", TotalPico: total, Tree: keymeter.Tree{Grants: grants}}
+		reply, err := keymeter.DecodeAdmitReply(first.call(extend.Encode()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return reply
+	}
+	expectShort := func(what string, held money.Pico) keymeter.AdmitReply {
+		reply := grow(60)
+		if reply.Verdict != keymeter.Short || reply.HeldPico != held {
+			t.Errorf("%s: %+v, want %d held", what, reply, held)
+		}
+		return reply
+	}
+	short := expectShort("after the removal", 70)
+	generous := keymeter.Grant{Period: short.Period, Epoch: short.Epoch, TotalPico: short.HeldPico + 50}
+	if reply := grow(50, keymeter.LevelGrant{Grant: generous}); reply.Verdict != keymeter.Admitted || reply.ReservedPico != 50 {
+		t.Fatalf("%+v", reply)
+	}
+	expectShort("after a grant", 80)
+	first.settle("req_2", 2, 10)
+	expectShort("after a settlement", 60)
+	w.pass(10_000)
+	w.expectAdmit(second, "req_4", 21, 0, "proj_1")
+	w.expectAdmit(second, "req_5", 20, 20, "")
+}
