@@ -39,17 +39,22 @@ func TestExportsOfManyProjects(t *testing.T) {
 	}
 }
 
-// Each run does a limited amount of work, and later runs continue it for every day and any number of projects.
-func TestRoundOfManyRuns(t *testing.T) {
-	b := controltest.New(t)
+// manyProjects returns a deployment with n projects, its exported files, and the ID of the last project.
+func manyProjects(t *testing.T, n int) (b *controltest.Bench, kept *controltest.Exports, last string) {
+	b = controltest.New(t)
 	b.Memory.Reducers = true
-	kept := &controltest.Exports{Files: map[string]string{}}
+	kept = &controltest.Exports{Files: map[string]string{}}
 	b.Configure(func(c *kernel.Config) { c.Exports = kept.Put })
-	var last string
-	for range kernel.MaxRunCalls / 2 {
+	for range n {
 		b.Now = b.Now.Add(time.Millisecond)
 		last = b.Project()
 	}
+	return b, kept, last
+}
+
+// Each run does a limited amount of work, and later runs continue it for every day and any number of projects.
+func TestRoundOfManyRuns(t *testing.T) {
+	b, kept, last := manyProjects(t, kernel.MaxRunCalls/2)
 	for day := uint64(controltest.Today); day < controltest.Today+2; day++ {
 		b.Absorb(last, []controltest.Booked{{Day: day, Hour: 1, Key: "key_" + fmt.Sprint(day), Model: "m", Requests: 1, Pico: 1}})
 		b.Now = b.Now.AddDate(0, 0, 1)
@@ -71,15 +76,7 @@ func TestRoundOfManyRuns(t *testing.T) {
 
 // If the runs of a day are too few for all projects, the next day's runs continue, so the last project has its turn.
 func TestRoundContinuesOnTheNextDay(t *testing.T) {
-	b := controltest.New(t)
-	b.Memory.Reducers = true
-	kept := &controltest.Exports{Files: map[string]string{}}
-	b.Configure(func(c *kernel.Config) { c.Exports = kept.Put })
-	var last string
-	for range kernel.MaxRunCalls / 4 {
-		b.Now = b.Now.Add(time.Millisecond)
-		last = b.Project()
-	}
+	b, kept, last := manyProjects(t, kernel.MaxRunCalls/4)
 	b.Absorb(last, []controltest.Booked{{Day: controltest.Today, Hour: 1, Key: "key_1", Model: "m", Requests: 1, Pico: 1}})
 	days := 0
 	for ; len(kept.Files) == 0 && days < 6; days++ { // one run a day
