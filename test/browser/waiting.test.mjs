@@ -114,8 +114,10 @@ journey('a range that fails to load does not show another range’s figures', { 
   await page.getByText('Could not load usage').waitFor()
   assert.equal(await tiles.isVisible(), true, 'the figures of the same range stay')
 
+  const refused = page.waitForResponse('**/usage?*') // the message of the refresh may still stand
   await page.getByRole('button', { name: '24 hours', exact: true }).click()
   await tiles.waitFor({ state: 'detached' })
+  await refused
   await page.getByText('Could not load usage').waitFor()
   await allow()
   await page.getByRole('button', { name: 'Try again' }).click()
