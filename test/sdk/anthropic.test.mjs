@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import Anthropic from '@anthropic-ai/sdk'
-import { counted, eventually, picture, startGateway, weatherSchema } from './gateway.mjs'
+import { counted, picture, startGateway, weatherSchema } from './gateway.mjs'
 
 const gateway = await startGateway()
 const project = await gateway.project()
@@ -145,12 +145,12 @@ for (const kind of ['broken', 'cut', 'error-event', 'malformed']) {
 
 test('a client disconnect aborts the upstream request within a second', async () => {
   const prompt = 'count to 5000, if there is time'
+  await gateway.next({ kind: 'answer', delayMs: 4 }) // the provider needs twenty seconds, so it is not done when the client disconnects
   const stream = client(live).messages.stream({ model: 'poet', max_tokens, messages: say(prompt) })
   let pieces = 0
   for await (const event of stream) if (event.type === 'content_block_delta' && ++pieces === 30) break
-  const request = await eventually(async () => {
-    const found = (await gateway.seen()).find(({ body }) => body.includes(prompt))
-    return found.done && found
-  }, 1500)
+  const leftAt = Date.now()
+  const request = await gateway.ended(prompt)
   assert.equal(request.left, true)
+  assert.ok(Date.parse(request.leftAt) - leftAt < 1500, `left at ${leftAt}, aborted at ${request.leftAt}`)
 })

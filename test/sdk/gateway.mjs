@@ -165,8 +165,8 @@ class Gateway {
   ended(text) {
     return eventually(async () => {
       const found = (await this.seen()).find(({ body }) => body.includes(text))
-      return found.done && found
-    }, 5000)
+      return found?.done && found
+    })
   }
 
   /** The project's recent requests, once there are enough. */
@@ -177,7 +177,7 @@ class Gateway {
       })
       const { requests } = await response.json()
       return requests.length >= count && requests
-    }, 10_000)
+    })
   }
 
   async usage(project, key) {
@@ -186,8 +186,8 @@ class Gateway {
   }
 }
 
-/** Waits until a condition is truthy, and returns its value. */
-export async function eventually(condition, withinMs) {
+/** Waits until a condition is truthy, and returns its value. The limit is for a busy machine. */
+export async function eventually(condition, withinMs = 45_000) {
   for (const end = performance.now() + withinMs; ; ) {
     const value = await condition()
     if (value) return value

@@ -260,15 +260,14 @@ test('a client disconnect aborts the upstream request within a second, and the r
   const stream = await client(key).chat.completions.create({ model: 'spare', messages: say(prompt), stream: true })
   let chunks = 0
   for await (const _ of stream) if (++chunks === 50) break
-  const request = await eventually(async () => {
-    const found = (await gateway.seen()).find(({ body }) => body.includes(prompt))
-    return found.done && found
-  }, 1500)
+  const leftAt = Date.now()
+  const request = await gateway.ended(prompt)
   assert.equal(request.left, true)
+  assert.ok(Date.parse(request.leftAt) - leftAt < 1500, `left at ${leftAt}, aborted at ${request.leftAt}`)
   const usage = await eventually(async () => {
     const report = await gateway.usage(alone, key)
     return report.models.spare && report
-  }, 10_000)
+  })
   const { requests, tokens, cost } = usage.models.spare
   assert.equal(requests, 1)
   assert.ok(tokens > 50 && tokens < 10_000, `${tokens} tokens`)

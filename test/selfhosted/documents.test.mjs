@@ -60,7 +60,7 @@ const withoutIds = (text) => text.replaceAll(/(proj|key)_[0-9a-f]{32}/g, '$1_')
 
 test('the quickstart prints what it shows', async () => {
   const started = block(QUICKSTART, 'text', 'Dashboard:').replaceAll(ADDRESS, server.url).replace('postern-data', data)
-  await eventually(() => server.output.join('').includes(started), 10_000)
+  await eventually(() => server.output.join('').includes(started))
   const created = await follow(QUICKSTART, 'projects create')
   assert.equal(withoutIds(created), withoutIds(block(QUICKSTART, 'text', 'Created project')))
   const response = await follow(QUICKSTART, '$(cat laptop.key)')

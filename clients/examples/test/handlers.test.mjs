@@ -104,7 +104,7 @@ for (const [name, start] of Object.entries(servers)) {
 
   it('ends the upstream request when the browser leaves', async () => {
     const prompt = `count to 2000 for ${name}`
-    await gateway.next({ kind: 'answer', delayMs: 4 })
+    await gateway.next({ kind: 'answer', delayMs: 20 }) // half of the events take twenty seconds
     let read = 0
     for await (const _ of chat(url, say(prompt), session)) if (++read === 10) break
     const request = await gateway.ended(prompt)

@@ -93,7 +93,7 @@ for (const [name, url] of Object.entries(runtimes)) {
 
   test(`${name}: ends the upstream request when the visitor leaves`, async () => {
     const prompt = `count to 2000 in ${name}`
-    await gateway.next({ kind: 'answer', delayMs: 4 })
+    await gateway.next({ kind: 'answer', delayMs: 20 }) // half of the events take twenty seconds
     let read = 0
     for await (const _ of chat(url, say(prompt))) if (++read === 10) break
     const request = await gateway.ended(prompt)

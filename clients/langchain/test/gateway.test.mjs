@@ -90,7 +90,7 @@ test('a provider that fails within a stream', async () => {
 
 test('an abort in mid-stream ends the provider’s request', async () => {
   const prompt = 'count to 2000 for LangChain'
-  await gateway.next({ kind: 'answer', delayMs: 4 })
+  await gateway.next({ kind: 'answer', delayMs: 20 }) // half of the events take twenty seconds
   const controller = new AbortController()
   const read = async () => {
     let chunks = 0
