@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-const closeTimeout = 5 * time.Second
+const closeTimeout = 30 * time.Second
 
 // scriptedServer is test/clients/server.mjs.
 type scriptedServer struct{ url string }

@@ -20,7 +20,7 @@ def scripted() -> Iterator[Scripted]:
         url: str = json.loads(process.stdout.readline())["url"]
         yield Scripted(url)
         process.stdin.close()
-        process.wait(10)
+        process.wait(60)
 
 
 @pytest.fixture(autouse=True)

@@ -31,4 +31,4 @@ def running() -> Generator[Gateway, None, None]:
         assert process.stdin is not None and process.stdout is not None
         yield Gateway(**json.loads(process.stdout.readline()))
         process.stdin.close()
-        process.wait(30)
+        process.wait(60)

@@ -45,12 +45,12 @@ class Case:
         self._until(lambda requests: requests[index]["closed"])
 
     def _until(self, condition: Any) -> list[dict[str, Any]]:
-        for _ in range(250):
+        for _ in range(1500):
             requests = self.requests()
             if condition(requests):
                 return requests
             time.sleep(0.02)
-        raise AssertionError(f"not within 5 s: {self.requests()}")
+        raise AssertionError(f"not within 30 s: {self.requests()}")
 
 
 class Scripted:

@@ -39,6 +39,7 @@ const browser = await chromium.launch({
   args: process.getuid?.() === 0 ? ['--no-sandbox'] : [],
 })
 const page = await browser.newPage()
+page.setDefaultNavigationTimeout(90_000) // on a busy machine, the first page takes a long time
 await page.goto(`http://127.0.0.1:${server.address().port}/`)
 after(async () => {
   await browser.close()

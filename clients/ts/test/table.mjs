@@ -7,7 +7,7 @@ import { differences } from './compare.mjs'
 const FOLDER = new URL('../../../testdata/clients/', import.meta.url)
 const KEY = 'sk_test_tableOfBehaviors0123456789'
 const HOOKS = Symbol.for('@postern-ai/client hooks')
-const CLOSE_TIMEOUT_MS = 5000
+const CLOSE_TIMEOUT_MS = 30_000
 
 /** All cases of this language. */
 export function allCases() {
