@@ -8,6 +8,7 @@ import { launchChromium, NARROW, WIDE } from '../browser/browser.mjs'
 import { startSite } from './server.mjs'
 
 const MAX_FIRST_VIEW = 200_000
+const LOAD_MS = 90_000 // on a busy machine, the first page takes a long time
 const RULES = { type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] }
 const COLOR_RULES = { type: 'rule', values: ['color-contrast'] } // the only rules that depend on the theme
 
@@ -34,6 +35,7 @@ after(async () => {
 /** Opens a page with an empty browser cache, and records anything that it must not do. */
 async function open(path, options) {
   const context = await browser.newContext({ viewport: WIDE, reducedMotion: 'reduce', ...options })
+  context.setDefaultNavigationTimeout(LOAD_MS)
   const page = await context.newPage()
   const problems = []
   page.on('request', (request) => {
