@@ -28,13 +28,13 @@ async function fail() {
 const failures = fail() // projects report to the overview every half minute
 failures.catch(() => undefined) // the last test awaits it
 
-/** Responds to the page's overview calls with a stand-in. Returns the queries. */
-async function trouble(page, change = () => undefined) {
+/** Responds to the page's overview calls with a stand-in, as of shortly before "now". Returns the queries. */
+async function trouble(page, change = () => undefined, now = Date.now()) {
   const asked = []
   await page.route(/\/api\/admin\/overview/, (route) => {
     const { searchParams } = new URL(route.request().url())
     asked.push(searchParams.toString())
-    const report = overviewInTrouble({ range: searchParams.get('range'), id: () => project.id })
+    const report = overviewInTrouble({ range: searchParams.get('range'), now, id: () => project.id })
     report.projects.forEach((row, i) => {
       row.projectId = i === 0 ? project.id : `proj_${i}`
     })
@@ -54,7 +54,9 @@ async function tile(page, name) {
 }
 
 journey('one request shows the state of 200 projects, each part with a link', { as: 'viewer' }, async ({ page }) => {
-  const asked = await trouble(page)
+  const now = Date.now()
+  await page.clock.setFixedTime(now) // the report has the same age, however long the page takes
+  const asked = await trouble(page, undefined, now)
   await page.goto('/dashboard')
   await page.getByRole('heading', { level: 1, name: 'Home' }).waitFor()
   await table(page).waitFor()
