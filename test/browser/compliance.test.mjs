@@ -129,10 +129,12 @@ journey('a viewer reads the registry', { as: 'viewer' }, async ({ page }) => {
   const entry = await service.admin('POST', `projects/${project.id}/models-registry`, { model: 'nickel' })
   await page.goto(at(project, 'registry'))
   await page.getByRole('link', { name: 'nickel' }).waitFor()
+  await page.getByText('You are signed in as a viewer').waitFor() // until then, nobody can make changes
   assert.equal(await page.getByRole('button', { name: 'Add model' }).isDisabled(), true)
   assert.equal(await page.getByLabel('Enforcement of the registry').isDisabled(), true)
   await page.goto(at(project, `registry/${entry.id}`))
   await page.getByRole('button', { name: 'Approve', exact: true }).waitFor()
+  await page.getByText('You are signed in as a viewer').waitFor()
   assert.equal(await page.getByRole('button', { name: 'Approve', exact: true }).isDisabled(), true)
 })
 

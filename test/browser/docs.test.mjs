@@ -40,6 +40,7 @@ async function findInDocs(page, address) {
     .getByRole('link', { name: /routing/i })
     .first()
   await found.click()
+  await page.waitForURL((url) => url.pathname.endsWith('routing/')) // the page before has a heading, too
   await page.getByRole('heading', { level: 1 }).waitFor()
   assert.match(new URL(page.url()).pathname, /^\/docs\/.*routing\/$/)
 }

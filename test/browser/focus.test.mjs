@@ -23,7 +23,7 @@ journey('the heading has the focus after a deletion', { as: 'owner' }, async ({ 
     await page.getByRole('button', { name: button, disabled: false }).press('Enter')
     await page.getByRole('dialog').getByRole('button', { name: action }).press('Enter')
     await page.getByRole('row').filter({ hasText: deleted }).waitFor({ state: 'detached' })
-    assert.equal(await focused(page), heading)
+    await until(`${heading} has the focus`, async () => (await focused(page)) === heading)
   }
 })
 
@@ -60,7 +60,7 @@ journey('a moved target keeps the focus', { as: 'owner' }, async ({ page }) => {
   const enter = async (order, focus) => {
     await page.keyboard.press('Enter')
     await until(`the order is ${order}`, async () => (await weights()) === order)
-    assert.equal(await focused(page), focus)
+    await until(`${focus} has the focus`, async () => (await focused(page)) === focus)
   }
   await page.getByRole('button', { name: 'Move target 3 up' }).focus()
   await enter('3,1,2', 'Move target 2 up')
@@ -74,11 +74,10 @@ journey('a key’s permissions are restricted and restored', { as: 'owner' }, as
   const { id } = await service.key(project, { name: 'Reader' })
   const permissions = async () => (await service.get(`projects/${project.id}/keys/${id}`)).permissions
   const all = await permissions()
-  const save = () =>
-    Promise.all([
-      page.waitForResponse((response) => response.request().method() === 'PATCH'),
-      page.getByRole('button', { name: 'Save', exact: true }).click(),
-    ])
+  const save = async () => {
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
+    await page.locator('.notices').getByText('Key Reader saved').waitFor() // until then, leaving the page would lose changes
+  }
   const openForm = async () => {
     await page.getByText('None among the recent requests of the project.').waitFor() // when this text appears, the form moves
     await page.getByText('Models, permissions, limits, budget, expiry').click()

@@ -140,6 +140,7 @@ const save = async (page) => {
     page.waitForResponse((response) => response.request().method() === 'PUT'),
     page.getByRole('button', { name: 'Save settings' }).click(),
   ])
+  await page.locator('button[aria-disabled=true][aria-busy=false]:text("Save settings")').waitFor()
   await notice(page, 'Governor settings saved')
 }
 
@@ -298,6 +299,7 @@ journey('a plan without the Governor says so and links to the plan', { as: 'owne
 journey('a viewer reads the Governor and cannot change it', { as: 'viewer' }, async ({ page }) => {
   const project = await governed({ name: 'Watched' })
   await openSettings(page, project)
+  await page.getByText('You are signed in as a viewer').waitFor() // until then, nobody can make changes
   assert.equal(await page.getByLabel('Strict mode').isDisabled(), true)
   for (const name of ['Save settings', 'Check text', 'Add keyword list']) {
     assert.equal(await page.getByRole('button', { name }).isDisabled(), true, name)
@@ -364,6 +366,7 @@ journey('a viewer cannot triage', { as: 'viewer' }, async ({ page }) => {
   const { project, violation } = await withViolation('Only read')
   await page.goto(at(project, `violations/${violation.id}`))
   await page.getByRole('button', { name: 'Acknowledge' }).waitFor()
+  await page.getByText('You are signed in as a viewer').waitFor()
   for (const name of ['Acknowledge', 'Resolve', 'Mark as false positive', 'Save note']) {
     assert.equal(await page.getByRole('button', { name }).isDisabled(), true, name)
   }

@@ -318,7 +318,7 @@ journey('a group is archived and restored', { as: 'owner' }, async ({ page }) =>
   await confirm(page, 'Archive group')
   await page.getByText('This group is archived').first().waitFor()
   await page.goto('/dashboard/groups')
-  await row(page, 'Deployment').waitFor()
+  await page.getByText(/^\d+ groups? and \d+ projects? shown$/).waitFor()
   assert.equal(await row(page, 'Seasonal').count(), 0)
   await page.getByLabel('Show archived').check()
   await row(page, 'Seasonal').getByText('archived').waitFor()
@@ -356,17 +356,18 @@ journey('a viewer sees a group and cannot change it', { as: 'viewer' }, async ({
   await page.goto(pathOf(above))
   await page.getByText('$10.00 remaining').waitFor()
   await row(page, 'Watched, project').waitFor()
+  await page.getByText('You are signed in as a viewer').waitFor() // until then, nobody can make changes
   for (const action of ['Save settings', 'Save webhook', 'Archive group', 'Delete group', 'New group', 'New project']) {
     assert.equal(await page.getByRole('button', { name: action }).isDisabled(), true, action)
   }
   assert.equal(await settings(page).getByLabel('Budget (USD)').isDisabled(), true)
-  await page.getByText('You are signed in as a viewer').waitFor()
 })
 
 journey('by keyboard only: a group is closed, opened and visited', { as: 'owner' }, async ({ page }) => {
   const { team } = await department('Keyed')
   await page.goto('/dashboard/groups')
   const toggle = page.getByRole('button', { name: 'Contents of Keyed', exact: true })
+  await row(page, 'Keyed, team').waitFor()
   await toggle.focus()
   await page.keyboard.press('Enter')
   await row(page, 'Keyed, team').waitFor({ state: 'detached' })
@@ -415,6 +416,9 @@ journey('the palette finds groups by name and by ID', { as: 'owner' }, async ({ 
     await page.getByRole('option', { name: 'Sought / Sought, team' }).click()
     await page.waitForURL(`**${pathOf(team)}`)
   }
+  await until('the page has the focus, and cannot close the palette any more', () =>
+    page.evaluate(() => document.activeElement.tagName === 'H1'),
+  )
   await page.getByRole('button', { name: 'Find' }).click()
   await page.getByRole('combobox', { name: 'Find' }).fill('new group')
   await page.getByRole('option', { name: 'New group' }).click()

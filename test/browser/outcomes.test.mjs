@@ -117,7 +117,9 @@ journey('tiles, tables, chart, list and API have the same figures', { as: 'owner
     assert.deepEqual(sums, figures, by)
   }
   await page.getByText('Show chart data as a table').click()
-  const days = await cells(page.getByRole('table', { name: /^Usage by day/ }), [...FIGURES, 'Not served'])
+  const byDay = page.getByRole('table', { name: /^Usage by day/ })
+  await byDay.waitFor()
+  const days = await cells(byDay, [...FIGURES, 'Not served'])
   assert.equal(days.at(-1), [...figures, percent(REFUSED + 1)].join())
   await page
     .getByRole('img', { name: new RegExp(`^Chart\\. Requests, .*Total: 0 to ${sent.total}; Served: 0 to ${served}`) })
@@ -232,6 +234,7 @@ journey('a failed request shows its attempts, what followed them, and a remedy',
   assert.equal(await fact(page, 'Remedy').textContent(), 'Repeat the request; details says what the provider did.')
   assert.equal(await fact(page, 'Requested model').textContent(), 'cheap')
   assert.equal(await fact(page, 'Model used').textContent(), 'farthing')
+  await fact(page, 'API key').getByText('Caller', { exact: true }).waitFor() // the name may arrive after the request
   assert.equal(await fact(page, 'API key').textContent(), 'Caller')
   assert.equal(await fact(page, 'Type').textContent(), 'overloaded_error')
   const curl = await page.getByRole('region', { name: 'curl' }).locator('code').textContent()
@@ -248,6 +251,7 @@ journey('owners see a provider’s message once the settings say so', { as: 'own
   await page.getByRole('button', { name: 'Save settings' }).click()
   const at = `projects/${talkative.id}`
   await until('it is saved', async () => (await service.get(at)).recordProviderErrors)
+  await page.locator('.notices').getByText('Settings saved').waitFor() // until then, leaving the page would lose changes
   await failNext(503, 'openai', 2)
   const failed = await service.complete(key.value, { model: 'groat', ...question('A target fails') })
   assert.equal(failed.status, 502)
@@ -280,8 +284,9 @@ journey('on a phone, a refused request shows its details and the limits', PHONE,
 
 journey('by keyboard, the palette finds a request of another project', { as: 'owner' }, async ({ page }) => {
   await page.goto(`/dashboard/projects/${elsewhere.id}`)
-  await page.getByRole('heading', { level: 1 }).waitFor()
+  await page.getByRole('button', { name: 'Sign out' }).waitFor() // the page listens to the keyboard after its first render
   await page.keyboard.press('Control+k')
+  await page.getByRole('combobox', { name: 'Find' }).waitFor()
   await page.keyboard.type(sent.ids[402])
   const option = page.getByRole('option', { name: 'Refused: Over the budget' })
   await option.getByText('in Mixed').waitFor()

@@ -37,6 +37,10 @@ async function open(page, path = '/dashboard') {
   await field(page).waitFor()
 }
 
+/** Waits until a navigation has ended. Before that, it could close a palette that is opened. */
+const arrived = (page) =>
+  until('the heading has the focus', () => page.evaluate(() => document.activeElement.tagName === 'H1'))
+
 /** The text of the option that Enter would choose. */
 const active = (page) => results(page).getByRole('option', { selected: true }).textContent()
 
@@ -46,6 +50,7 @@ journey(
   async ({ page }) => {
     await page.goto('/dashboard/models')
     await page.getByRole('heading', { name: 'Models and prices' }).waitFor()
+    await page.getByRole('button', { name: 'Sign out' }).waitFor() // the page listens to the keyboard after its first render
     await page.getByRole('button', { name: 'Find' }).focus()
     await page.keyboard.press('Control+k')
     await until('the field has the focus', () => field(page).evaluate((input) => input === document.activeElement))
@@ -53,13 +58,14 @@ journey(
     await page.getByRole('dialog').waitFor({ state: 'detached' })
     assert.equal(await page.evaluate(() => document.activeElement.textContent.trim().slice(0, 4)), 'Find')
     await page.keyboard.press('Control+k')
+    await field(page).waitFor()
     await page.keyboard.type('key 137.4 ')
     await option(page, keyName(137, 4)).waitFor()
     await until('the key is active', async () => (await active(page)).includes(keyName(137, 4)))
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: `Key ${keyName(137, 4)}` }).waitFor()
     await page.getByText(projectName(137)).first().waitFor()
-    await until('the heading has the focus', () => page.evaluate(() => document.activeElement.tagName === 'H1'))
+    await arrived(page)
   },
 )
 
@@ -87,6 +93,8 @@ journey('arrows move through all groups, and the list shows more on demand', { a
 journey('last four characters, IDs, models, pages and actions are found', { as: 'owner' }, async ({ page }) => {
   await open(page, inProject(other))
   for (const text of [last4(42, 7), `sk_live_…${last4(42, 7)}`, `sk_live_...${last4(42, 7).toUpperCase()}`]) {
+    await field(page).fill('no such thing') // because the key of the text before is still shown
+    await page.getByText('Nothing found in projects, groups, keys, models, pages and actions.').waitFor()
     await field(page).fill(text)
     await option(page, keyName(42, 7)).waitFor()
     assert.equal(await results(page).getByRole('option').count(), 1, text)
@@ -110,6 +118,7 @@ journey('last four characters, IDs, models, pages and actions are found', { as: 
     await field(page).fill(text)
     await option(page, name).first().click()
     await page.getByRole('heading', { level: 1, name: heading }).waitFor()
+    await arrived(page)
   }
   assert.equal(new URL(page.url()).search, '?q=groat')
   await page.keyboard.press('Control+k')

@@ -63,7 +63,10 @@ journey('the last hour is shown by the minute, by provider, and downloaded', { a
   await page.goto(at)
   await button(page, 'Last hour').focus()
   await page.keyboard.press('Enter')
-  await page.getByRole('img', { name: /^Chart\. Requests, .*Total: 0 to [123];/ }).waitFor()
+  // The range has times of day, unlike the month before.
+  await page
+    .getByRole('img', { name: /^Chart\. Requests, \d{4}-\d\d-\d\d \d\d:\d\d to .*Total: 0 to [123];/ })
+    .waitFor()
   const latency = page.locator('.tile').filter({ hasText: 'Latency (p95)' }).locator('.tile-value')
   assert.match(await latency.textContent(), /^\d+/)
   await page.getByText('Show chart data as a table').click()

@@ -13,6 +13,8 @@ const key = await service.key(project, { name: LONG })
 await service.key(project, { name: 'Short' })
 const KEYS = `/dashboard/projects/${project.id}/keys`
 
+const pickAll = (page) => page.getByRole('checkbox', { name: 'Select all shown' })
+
 /** The left and right edges of an element, in pixels of the viewport. */
 const edges = (locator) =>
   locator.evaluate((element) => {
@@ -42,7 +44,7 @@ journey(
   async ({ page }) => {
     await page.goto(KEYS)
     const table = page.getByRole('table')
-    await table.waitFor()
+    await pickAll(page).waitFor() // a column that appears when the session is known
     for (const width of WIDTHS) {
       await page.setViewportSize({ width, height: 900 })
       assert.equal(await table.evaluate((element) => getComputedStyle(element).display), 'table', `${width}`)
@@ -97,7 +99,7 @@ const TOUCH = { as: 'owner', viewport: NARROW, hasTouch: true }
 journey('below 600 pixels, rows are cards that are used by touch', TOUCH, async ({ page }) => {
   await page.goto(KEYS)
   const table = page.getByRole('table')
-  await table.waitFor()
+  await pickAll(page).waitFor()
   assert.equal(await table.evaluate((element) => getComputedStyle(element).display), 'block')
   for (const target of await table.locator('button, a').all()) {
     const { height } = await target.boundingBox()

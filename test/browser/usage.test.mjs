@@ -213,6 +213,8 @@ journey('what a prompt cache saved is the same everywhere', { as: 'owner' }, asy
   const { totals } = await service.get(`projects/${project.id}/usage`)
   assert.deepEqual(totals.promptCache, promptCache)
 
+  const listed = async () => (await service.get(`projects/${project.id}/requests`)).requests.length
+  await until('the requests are listed', async () => (await listed()) === 5)
   await page.getByRole('link', { name: 'Requests', exact: true }).click()
   const row = (text) => page.getByRole('row').filter({ hasText: text })
   await row('farthing')

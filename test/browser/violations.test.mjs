@@ -68,6 +68,7 @@ journey('filters and the range are in the URL', { as: 'owner' }, async ({ page }
   await page.getByText('No violations match').waitFor()
   await page.getByLabel('Category').selectOption('')
   await page.getByLabel('Severity').selectOption('low')
+  await page.locator('[aria-busy=true]').first().waitFor({ state: 'detached' }) // the message of the other filter may still be there
   await page.getByText('No violations match').waitFor()
   await page.keyboard.press('Control+k')
   await page.getByRole('combobox', { name: 'Find' }).fill('all viol')

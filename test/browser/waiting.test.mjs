@@ -41,7 +41,7 @@ journey('hovering over a chart while a shorter range loads does not break it', {
   release()
   await chart('\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d to').waitFor()
   assert.equal(await page.getByRole('heading', { level: 1 }).count(), 1)
-  assert.equal(await page.locator('.chart-key b').count(), 0, 'the new chart has no hovered point')
+  await page.locator('.chart-key b').first().waitFor({ state: 'detached' }) // the new chart has no hovered point
 })
 
 journey(
@@ -114,7 +114,7 @@ journey('a range that fails to load does not show another range’s figures', { 
   await page.getByText('Could not load usage').waitFor()
   assert.equal(await tiles.isVisible(), true, 'the figures of the same range stay')
 
-  const refused = page.waitForResponse('**/usage?*') // the message of the refresh may still stand
+  const refused = page.waitForResponse('**/usage?*') // the message of the refresh may still be there
   await page.getByRole('button', { name: '24 hours', exact: true }).click()
   await tiles.waitFor({ state: 'detached' })
   await refused
@@ -195,7 +195,7 @@ journey('an outage while the page is opened ends at “Try now”', { as: 'owner
   await repair()
   await page.getByRole('button', { name: 'Try now' }).click()
   await page.getByRole('table', { name: 'Models' }).waitFor()
-  assert.equal(await page.getByRole('alert').count(), 0)
+  await page.getByRole('alert').waitFor({ state: 'detached' }) // when all loads have succeeded
 })
 
 /**
@@ -305,6 +305,7 @@ journey(
 
     await page.reload()
     assert.equal(await live.isChecked(), true, 'the browser keeps the choice')
+    await page.getByRole('row').nth(1).waitFor() // the first load has begun and ended
     await live.uncheck()
     await until('no load is under way', async () => (await page.locator('[aria-busy=true]').count()) === 0)
     const last = loads
@@ -329,7 +330,7 @@ journey('live refresh of requests pauses while they are used, and by a button', 
   const paused = page.getByText('Paused', { exact: true })
   const pauses = async (name, take, leave) => {
     await take()
-    await paused.waitFor({ timeout: 5000 })
+    await paused.waitFor()
     const before = loads
     await page.clock.runFor(60_000)
     assert.equal(loads, before, name)
