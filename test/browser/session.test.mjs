@@ -176,7 +176,10 @@ journey('a viewer sees everything and cannot make changes', { as: 'viewer' }, as
 })
 
 journey('a new owner token ends all sessions of the previous one', { as: 'owner' }, async ({ page }) => {
-  await page.goto('/dashboard/projects', { waitUntil: 'networkidle' }) // so that no request in flight ends the session
+  // A request in flight would end the session. A busy page can be idle before it sends its requests.
+  await page.goto('/dashboard/projects', { waitUntil: 'networkidle' })
+  await signedIn(page)
+  await page.locator('.skeleton, [aria-busy=true]').first().waitFor({ state: 'detached' })
   const previous = service.tokens.owner
   await service.rotateOwner()
   await page.getByRole('link', { name: 'Audit log' }).click()
