@@ -9,6 +9,7 @@ import (
 	"github.com/postern-ai/postern/core/exchange"
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/lease"
 	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/core/move"
 	"github.com/postern-ai/postern/core/provider"
@@ -75,10 +76,10 @@ func (c *Core) Step(message []byte) []byte {
 	return encode(&out, out.Size())
 }
 
-// Advance is Step for hosts in Go that keep the exchange's state decoded; see exchange.State.Step. The output may share
+// Advance is Step for hosts in Go that keep the exchange's state and its pinned entry decoded; see exchange.State.Step. The output may share
 // memory with the input and with the core, so neither must be changed afterward.
-func (c *Core) Advance(s *exchange.State, room *exchange.Room, in *abi.StepInput) abi.StepOutput {
-	return s.Step(room, c.config, in)
+func (c *Core) Advance(s *exchange.State, room *exchange.Room, in *abi.StepInput, entry *lease.Entry) abi.StepOutput {
+	return s.Step(room, c.config, in, entry)
 }
 
 // Encode returns the encoded form of a state.

@@ -17,6 +17,7 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/keymeter"
 	"github.com/postern-ai/postern/core/keys"
+	"github.com/postern-ai/postern/core/lease"
 	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/core/money"
 	"github.com/postern-ai/postern/store/memory"
@@ -121,7 +122,8 @@ func (r *recorder) record(m message) ([]byte, error) {
 type enginePair struct {
 	t              testing.TB
 	native, module Engine
-	stepper        *nativeStepper // of the last exchange
+	stepper        *nativeStepper          // of the last exchange
+	entries        map[string]*lease.Entry // decoded pinned entries, by their encoding
 }
 
 func (p *enginePair) Configured() abi.Configured        { return p.native.Configured() }
@@ -367,14 +369,25 @@ func (p *enginePair) direct(m message, want []byte) {
 // directStep runs the step twice on the decoded state. A message without a state begins the next exchange.
 func (p *enginePair) directStep(message, want []byte) {
 	in, _ := abi.DecodeStepInput(message)
+	if p.entries == nil {
+		p.entries = map[string]*lease.Entry{}
+	}
+	kept := p.entries[string(in.Pinned)]
+	if kept == nil {
+		kept = lease.Decode(in.Pinned)
+	}
 	if in.Event.Kind == abi.EventRequest {
 		p.stepper = p.native.(*native).Begin().(*nativeStepper)
 	}
 	encoded, _ := abi.DecodeStepOutput(want)
 	for range 2 {
 		var w abi.Writer
-		out, _ := p.stepper.Step(&in)
+		out, entry, _ := p.stepper.Step(&in, kept)
 		out.State = encoded.State
+		if entry != nil {
+			out.Pinned, _ = entry.Encode()
+			p.entries[string(out.Pinned)] = entry
+		}
 		if out.Encode(&w); !bytes.Equal(w.Buf, want) {
 			p.t.Errorf("step of %x without the encoding: %x, want %x", message, w.Buf, want)
 		}

@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/lease"
 	"github.com/postern-ai/postern/store"
 )
 
@@ -31,9 +32,9 @@ func newIsolate(clock store.Clock, bounds *abi.Configured, limit uint64) *isolat
 	}
 }
 
-// runner runs a step, which may be repeated.
+// runner runs a step, which may be repeated; see Stepper.
 type runner interface {
-	Step(*abi.StepInput) (abi.StepOutput, error)
+	Step(*abi.StepInput, *lease.Entry) (abi.StepOutput, *lease.Entry, error)
 }
 
 // step runs one step of the core on the blob and on the entry that is pinned under a key. An empty key means no
@@ -45,14 +46,14 @@ func (i *isolate) step(in *abi.StepInput, key string, now func() uint64, run run
 		seen, entry := i.read(in, key)
 		i.mu.Unlock()
 		in.NowMs = now()
-		out, err := run.Step(in)
+		out, next, err := run.Step(in, entry.decoded)
 		if err != nil || !out.SharedChanged && !out.PinnedChanged {
 			return out, err
 		}
 		i.mu.Lock()
-		same := (!out.SharedChanged || i.version == seen) && (!out.PinnedChanged || i.pinned.entries[key].version == entry)
+		same := (!out.SharedChanged || i.version == seen) && (!out.PinnedChanged || i.pinned.entries[key].version == entry.version)
 		if same {
-			i.write(&out, key)
+			i.write(&out, key, next)
 		}
 		i.mu.Unlock()
 		if same {
@@ -61,29 +62,29 @@ func (i *isolate) step(in *abi.StepInput, key string, now func() uint64, run run
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.read(in, key)
+	_, entry := i.read(in, key)
 	in.NowMs = now()
-	out, err := run.Step(in)
+	out, next, err := run.Step(in, entry.decoded)
 	if err == nil {
-		i.write(&out, key)
+		i.write(&out, key, next)
 	}
 	return out, err
 }
 
-// read sets a step's input. It returns the versions of the blob and of the entry. The caller holds mu.
-func (i *isolate) read(in *abi.StepInput, key string) (version, entry uint64) {
-	e := i.pinned.entries[key]
-	in.Shared, in.Pinned = i.shared, e.value
-	return i.version, e.version
+// read sets a step's input. It returns the blob's version and the pinned entry. The caller holds mu.
+func (i *isolate) read(in *abi.StepInput, key string) (version uint64, entry pinnedEntry) {
+	entry = i.pinned.entries[key]
+	in.Shared, in.Pinned = i.shared, entry.encoded
+	return i.version, entry
 }
 
-// write stores a step's changes. The caller holds mu.
-func (i *isolate) write(out *abi.StepOutput, key string) {
+// write stores a step's changes. next is the pinned entry if the engine keeps it decoded. The caller holds mu.
+func (i *isolate) write(out *abi.StepOutput, key string, next *lease.Entry) {
 	if out.SharedChanged {
 		i.shared, i.version = out.Shared, i.version+1
 	}
 	if out.PinnedChanged && key != "" {
-		i.pinned.write(key, out.Pinned, out.PinnedKeepMs)
+		i.pinned.write(key, pinnedEntry{encoded: out.Pinned, decoded: next}, out.PinnedKeepMs)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/lease"
 )
 
 // TestIsolateKeepsConcurrentUpdates: each exchange adds one byte to the blob. All exchanges read the blob before any
@@ -80,4 +81,7 @@ func TestStepsAreNotOlderThanTheirContent(t *testing.T) {
 // stepFunc is a step that a function runs.
 type stepFunc func(*abi.StepInput) (abi.StepOutput, error)
 
-func (f stepFunc) Step(in *abi.StepInput) (abi.StepOutput, error) { return f(in) }
+func (f stepFunc) Step(in *abi.StepInput, _ *lease.Entry) (abi.StepOutput, *lease.Entry, error) {
+	out, err := f(in)
+	return out, nil, err
+}

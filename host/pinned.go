@@ -1,6 +1,9 @@
 package host
 
-import "github.com/postern-ai/postern/store"
+import (
+	"github.com/postern-ai/postern/core/lease"
+	"github.com/postern-ai/postern/store"
+)
 
 // pinned is the pinned memory. It contains entries that steps read and replace and that are not part of the cache.
 // isolate.mu guards it.
@@ -13,20 +16,22 @@ type pinned struct {
 
 // pinnedEntry is an entry of the pinned memory; see abi.ActionPin.
 type pinnedEntry struct {
-	value     []byte
-	version   uint64 // number of the entry's last change; unique among all changes
+	encoded   []byte
+	decoded   *lease.Entry // in place of encoded, if the engine keeps entries decoded
+	version   uint64       // number of the entry's last change; unique among all changes
 	expiresMs uint64
 }
 
-// write replaces an entry. An empty value removes it. If there is no room, a new entry is dropped.
-func (p *pinned) write(key string, value []byte, keepMs uint64) {
+// write replaces an entry. An entry without content is removed. If there is no room, a new entry is dropped.
+func (p *pinned) write(key string, e pinnedEntry, keepMs uint64) {
 	_, known := p.entries[key]
 	switch {
-	case len(value) == 0:
+	case len(e.encoded) == 0 && e.decoded == nil:
 		delete(p.entries, key)
 	case known || p.hasRoom():
 		p.changes++
-		p.entries[key] = pinnedEntry{value, p.changes, p.clock.Now() + keepMs}
+		e.version, e.expiresMs = p.changes, p.clock.Now()+keepMs
+		p.entries[key] = e
 	}
 }
 

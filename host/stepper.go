@@ -7,6 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/config"
 	machine "github.com/postern-ai/postern/core/exchange"
+	"github.com/postern-ai/postern/core/lease"
 )
 
 // State is the state of an exchange, as its observers see it.
@@ -23,7 +24,10 @@ type Stepper interface {
 	// memory or another pinned entry. The output may share memory with the input and with the core, and later steps may
 	// share memory with the input. None of it may be changed afterward, except for the list of actions: its memory is
 	// valid until Done is called.
-	Step(*abi.StepInput) (abi.StepOutput, error)
+	//
+	// An engine that keeps pinned entries decoded takes and returns the entry in place of the input's and the output's
+	// Pinned. It does not change the entry that it takes. Other engines return nil.
+	Step(*abi.StepInput, *lease.Entry) (abi.StepOutput, *lease.Entry, error)
 	// Keep makes the result of the last Step the state.
 	Keep()
 	// Done is called when the step's actions have been carried out.
@@ -46,17 +50,17 @@ type encodedStepper struct {
 	state, next []byte
 }
 
-func (s *encodedStepper) Step(in *abi.StepInput) (abi.StepOutput, error) {
+func (s *encodedStepper) Step(in *abi.StepInput, _ *lease.Entry) (abi.StepOutput, *lease.Entry, error) {
 	in.State = s.state
 	w := abi.Writer{Buf: make([]byte, 0, 512+len(in.Shared)+len(in.State)+len(in.Attached)+len(in.Pinned)+len(in.Event.Data))}
 	in.Encode(&w)
 	message, err := s.engine.Step(w.Buf)
 	if err != nil {
-		return abi.StepOutput{}, err
+		return abi.StepOutput{}, nil, err
 	}
 	out, err := abi.DecodeStepOutput(message)
 	s.next = out.State
-	return out, err
+	return out, nil, err
 }
 
 func (s *encodedStepper) Keep() { s.state = s.next }
@@ -69,7 +73,7 @@ func (s *encodedStepper) DescribeFetch(cfg *config.Config, id uint64) (machine.F
 	return machine.DescribeFetch(cfg, id, s.state)
 }
 
-// nativeStepper keeps the state decoded.
+// nativeStepper keeps the state and the pinned entry decoded.
 type nativeStepper struct {
 	core  *core.Core
 	state machine.State
@@ -89,15 +93,15 @@ func (n *native) Begin() Stepper {
 	return s
 }
 
-func (s *nativeStepper) Step(in *abi.StepInput) (out abi.StepOutput, err error) {
+func (s *nativeStepper) Step(in *abi.StepInput, entry *lease.Entry) (out abi.StepOutput, next *lease.Entry, err error) {
 	defer guard(&err)
 	room := s.room
 	if s.room = nil; room == nil {
 		room = rooms.Get().(*machine.Room)
 	}
-	out = s.core.Advance(&s.state, room, in)
+	out = s.core.Advance(&s.state, room, in, entry)
 	s.room = room // not if the core has panicked
-	return out, nil
+	return out, room.Entry(), nil
 }
 
 func (s *nativeStepper) Keep() { s.state.Keep(s.room) }

@@ -7,6 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/exchange/bill"
+	"github.com/postern-ai/postern/core/lease"
 	"github.com/postern-ai/postern/core/policy"
 )
 
@@ -18,28 +19,58 @@ type State struct{ s state }
 type Room struct {
 	x       exchange
 	actions []abi.Action
+	entry   *lease.Entry
 }
 
 // Step is like the function Step, but neither decodes nor encodes the state: it ignores in.State, and the output's State
 // is empty. Step does not change the state until Keep is called, so it may be repeated with newer shared memory or a newer
 // pinned entry. The new state may share memory with the input, which must not be changed any more. The list of actions
 // is valid until the room is used again or cleared.
-func (s *State) Step(room *Room, cfg *config.Config, in *abi.StepInput) abi.StepOutput {
+//
+// The pinned entry is decoded, too: entry takes the place of in.Pinned, and Entry that of the output's Pinned, which is
+// empty. entry is nil if there is none. Step does not change it, so parallel steps can share it.
+func (s *State) Step(room *Room, cfg *config.Config, in *abi.StepInput, entry *lease.Entry) abi.StepOutput {
 	x := &room.x
 	x.s = s.s
 	x.s.own()
 	x.out.Actions = room.actions[:0]
-	x.run(cfg, in)
-	if x.s.rest(); len(in.Event.Data) > detachBytes {
+	if entry != nil {
+		entry = entry.Copy()
+	}
+	x.run(cfg, in, entry)
+	large := len(in.Event.Data) > detachBytes
+	if x.s.rest(); large {
 		x.s = decodeState(x.s.encode(cfg.Models), cfg.Models)
 	}
+	room.keepEntry(large)
 	out := x.out
 	room.actions = out.Actions[:0]
 	x.step = step{config: cfg}
 	return out
 }
 
-// detachBytes is the size of an event above which the state keeps no memory of the event. Texts such as a model's name
+// keepEntry makes the step's entry the room's. If detach is set, the entry shares no memory with the step's input.
+func (r *Room) keepEntry(detach bool) {
+	r.entry = nil
+	if !r.x.out.PinnedChanged {
+		return
+	}
+	e := r.x.entryMemo
+	if r.x.out.PinnedKeepMs = e.KeepMs(); r.x.out.PinnedKeepMs == 0 {
+		return
+	}
+	if detach {
+		encoded, _ := e.Encode()
+		e = lease.Decode(encoded)
+	}
+	r.entry = e
+}
+
+// Entry returns the pinned entry after the room's last Step, if PinnedChanged is set. nil: the entry is removed. It must
+// not be changed any more.
+func (r *Room) Entry() *lease.Entry { return r.entry }
+
+// detachBytes is the size of an event above which the state and the entry keep no memory of the event. Texts such as a model's name
 // would otherwise keep a long prompt in memory for as long as the exchange runs.
 const detachBytes = 8 << 10
 

@@ -13,6 +13,7 @@ package exchange
 import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/config"
+	"github.com/postern-ai/postern/core/lease"
 	"github.com/postern-ai/postern/core/route"
 )
 
@@ -113,25 +114,26 @@ func Step(cfg *config.Config, in *abi.StepInput) abi.StepOutput {
 	if in.Event.Kind != abi.EventRequest {
 		x.s = decodeState(in.State, cfg.Models)
 	}
-	x.run(cfg, in)
+	x.run(cfg, in, nil)
+	if x.out.PinnedChanged {
+		x.out.Pinned, x.out.PinnedKeepMs = x.entryMemo.Encode()
+	}
 	x.out.State = x.s.encode(cfg.Models)
 	return x.out
 }
 
-// run handles the event. The state must be that before the step.
-func (x *exchange) run(cfg *config.Config, in *abi.StepInput) {
+// run handles the event. The state must be that before the step. entry is a copy of the pinned entry if the host keeps
+// that decoded. run sets PinnedChanged, and leaves it to its caller to encode the entry.
+func (x *exchange) run(cfg *config.Config, in *abi.StepInput, entry *lease.Entry) {
 	x.step = step{
 		endpoint: &endpoints[x.s.endpoint], rows: endpoints[:], config: cfg, now: in.NowMs, event: &in.Event, attached: in.Attached,
-		pinned: in.Pinned, waiting: in.Waiting, circuits: route.DecodeCircuits(in.Shared), out: abi.StepOutput{Actions: x.out.Actions},
+		pinned: in.Pinned, entryMemo: entry, waiting: in.Waiting, circuits: route.DecodeCircuits(in.Shared), out: abi.StepOutput{Actions: x.out.Actions},
 	}
 	x.dispatchEvent()
 	if x.circuits.Changed {
 		x.out.SharedChanged, x.out.Shared = true, x.circuits.Encode()
 	}
-	if x.entryMemo != nil && (x.out.PinnedChanged || x.entryMemo.WentBack()) {
-		x.out.PinnedChanged = true
-		x.out.Pinned, x.out.PinnedKeepMs = x.entryMemo.Encode()
-	}
+	x.out.PinnedChanged = x.entryMemo != nil && (x.out.PinnedChanged || x.entryMemo.WentBack())
 }
 
 func (x *exchange) dispatchEvent() {

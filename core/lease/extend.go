@@ -27,12 +27,13 @@ func (e *Entry) Extend(now uint64, requestID string, totalPico int64) (standing 
 		}
 		return Registered, false
 	}
-	l := &e.open[i]
+	l := *e.open[i]
 	more := totalPico - l.AmountPico
 	if !ok || e.endMs <= e.lastMs || e.amountPico-e.usedPico < more {
 		return Unregistered, false
 	}
 	l.AmountPico, e.usedPico = totalPico, money.Add(e.usedPico, more)
+	e.open[i] = &l
 	return Unregistered, true
 }
 

@@ -1,7 +1,7 @@
 // Package lease is the isolate's side of a lease: the pinned entry of one key. Exchanges use the entry to admit
 // requests, and leave their settlements in it. One of them, the keeper, reports these to the key's meter and renews
-// the lease. The meter's side is in package keymeter. An entry is a value: each step reads it, changes it and writes
-// it back.
+// the lease. The meter's side is in package keymeter. An entry is a value: each step reads it, changes a copy and writes
+// that back.
 package lease
 
 import (
@@ -74,9 +74,9 @@ type Entry struct {
 	naps       uint64 // intervals that the keeper slept while a report was in flight
 	woken      uint64 // admissions used when the keeper last woke
 
-	open   []keymeter.Leased // requests of the lease that are in progress and not yet reported
-	done   done              // requests of the lease that have ended
-	ended  [][]byte          // settles of registered requests, not yet reported
+	open   []*keymeter.Leased // requests of the lease that are in progress and not yet reported; an element does not change
+	done   done               // requests of the lease that have ended
+	ended  [][]byte           // settles of registered requests, not yet reported
 	flight flight
 
 	tally tally
@@ -85,31 +85,7 @@ type Entry struct {
 	sinceMs uint64 // start of its duty
 	wakesMs uint64 // when it wakes next
 
-	wentBack bool // the clock has gone back since the entry was decoded
-}
-
-// done contains ended requests. They stay encoded until they are reported, because every request of the key reads and
-// writes the entry twice.
-type done struct {
-	count uint64
-	list  []byte
-}
-
-func (d *done) add(l *keymeter.Leased) {
-	w := abi.Writer{Buf: d.list[:len(d.list):len(d.list)]} // the bytes after the list do not belong to it, so append must copy
-	keymeter.LeasedFields(abi.WriteTo(&w), l)
-	d.count, d.list = d.count+1, w.Buf
-}
-
-func (d *done) appendTo(list []keymeter.Leased) []keymeter.Leased {
-	list = slices.Grow(list, int(d.count))
-	f := abi.ReadFrom(&abi.Reader{Buf: d.list})
-	for range d.count {
-		var l keymeter.Leased
-		keymeter.LeasedFields(f, &l)
-		list = append(list, l)
-	}
-	return list
+	wentBack bool // the clock has gone back since the entry was decoded or copied
 }
 
 // flight is the report that the meter has not confirmed yet.
@@ -139,20 +115,38 @@ func Decode(data []byte) *Entry {
 	return e
 }
 
+// KeepMs returns how long the host must keep the entry, or 0 if the entry is empty.
+func (e *Entry) KeepMs() uint64 {
+	switch {
+	case e.Held():
+		return KeepMs
+	case e.tally.refusals > 0: // some may belong to the current minute
+		return minuteMs
+	case e.markMs == 0 && e.deniedMs == 0:
+		return 0
+	}
+	return MarkMs
+}
+
 // Encode encodes the entry. An empty entry becomes nil. keepMs is how long the host must keep it.
 func (e *Entry) Encode() (data []byte, keepMs uint64) {
-	if !e.Held() {
-		switch {
-		case e.tally.refusals > 0: // some may belong to the current minute
-			keepMs = minuteMs
-		case e.markMs == 0 && e.deniedMs == 0:
-			return nil, 0
-		default:
-			keepMs = MarkMs
-		}
-		return abi.EncodeFields(0, 64, e.fields), keepMs
+	if keepMs = e.KeepMs(); keepMs == 0 {
+		return nil, 0
 	}
-	return abi.EncodeFields(0, 256+256*(len(e.open)+len(e.ended))+len(e.done.list)+len(e.flight.command)+e.tally.size(), e.fields), KeepMs
+	size := 192
+	if e.Held() {
+		size += 192*(len(e.open)+len(e.ended)) + e.done.bytes + len(e.flight.command) + e.tally.size()
+	}
+	return abi.EncodeFields(0, size, e.fields), keepMs
+}
+
+// Copy returns an entry that a step can change while others read e.
+func (e *Entry) Copy() *Entry {
+	c := *e
+	c.wentBack = false
+	c.open, c.ended = slices.Clone(e.open), slices.Clip(e.ended)
+	c.tally.counts, c.tally.records = slices.Clone(e.tally.counts), slices.Clip(e.tally.records)
+	return &c
 }
 
 func (e *Entry) fields(f *abi.Fields) {
@@ -178,9 +172,8 @@ func (e *Entry) fields(f *abi.Fields) {
 	f.Bool(&e.recent)
 	f.Uint(&e.naps)
 	f.Uint(&e.woken)
-	abi.List(f, &e.open, keymeter.LeasedFields)
-	f.Uint(&e.done.count)
-	f.Bytes(&e.done.list)
+	abi.List(f, &e.open, openFields)
+	e.done.fields(f)
 	abi.List(f, &e.ended, (*abi.Fields).Bytes)
 	f.Uint(&e.flight.number)
 	f.Bool(&e.flight.failed)
@@ -197,7 +190,7 @@ func (e *Entry) fields(f *abi.Fields) {
 
 // pending reports whether there is anything that the meter has not confirmed yet.
 func (e *Entry) pending() bool {
-	return len(e.open)+len(e.done.list)+len(e.ended)+len(e.flight.command) > 0
+	return len(e.open)+len(e.ended)+len(e.flight.command) > 0 || e.done.count > 0
 }
 
 // Held reports whether the entry has a lease, or something to report to the meter or the Ledger.
@@ -216,7 +209,7 @@ func (e *Entry) tick(now uint64) bool {
 	return ok
 }
 
-// WentBack reports whether the clock has gone back since the entry was decoded. The entry must then be written, even
+// WentBack reports whether the clock has gone back since the entry was decoded or copied. The entry must then be written, even
 // if nothing else has changed. Otherwise the lease would be used again once the clock has caught up.
 func (e *Entry) WentBack() bool { return e.wentBack }
 
@@ -248,7 +241,7 @@ func (e *Entry) Take(now uint64, q *Request) bool {
 		e.done.add(&l)
 		return true
 	}
-	e.open = append(e.open, l)
+	e.open = append(e.open, &l)
 	return true
 }
 
@@ -264,7 +257,7 @@ func (e *Entry) full() bool {
 	if len(e.open)+len(e.ended)+int(e.done.count+e.flight.count) >= maxRequests {
 		return true
 	}
-	size := len(e.flight.command) + len(e.done.list) + requestBytes*len(e.open)
+	size := len(e.flight.command) + e.done.bytes + requestBytes*len(e.open)
 	for _, s := range e.ended {
 		size += len(s)
 	}
@@ -375,7 +368,7 @@ func (e *Entry) rest() {
 
 // find returns the index of a request of the lease that has not been reported, or -1.
 func (e *Entry) find(requestID string) int {
-	return slices.IndexFunc(e.open, func(l keymeter.Leased) bool { return l.RequestID == requestID })
+	return slices.IndexFunc(e.open, func(l *keymeter.Leased) bool { return l.RequestID == requestID })
 }
 
 // Settle stores a settlement in the entry. It returns false if there is no room. The settlement must then be sent
@@ -390,7 +383,7 @@ func (e *Entry) Settle(now uint64, s *keymeter.Settle) bool {
 		e.ended = append(e.ended, s.Encode())
 		return true
 	}
-	l := e.open[i]
+	l := *e.open[i]
 	cost := s.CostPico
 	for j := range s.Attempts {
 		cost = money.Add(cost, s.Attempts[j].CostPico)

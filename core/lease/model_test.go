@@ -58,6 +58,7 @@ type world struct {
 type isolate struct {
 	entry  []byte
 	offset uint64
+	kept   *lease.Entry // nil: the isolate keeps the entry only encoded
 	timers []timer
 	dead   bool
 }
@@ -99,7 +100,11 @@ func newWorld(t *rapid.T) *world {
 	}}
 	w.call(put.Encode())
 	for range rapid.IntRange(1, 3).Draw(t, "isolates") {
-		w.isolates = append(w.isolates, &isolate{offset: rapid.Uint64Range(0, calendar.HourMs).Draw(t, "offset")})
+		i := &isolate{offset: rapid.Uint64Range(0, calendar.HourMs).Draw(t, "offset")}
+		if rapid.Bool().Draw(t, "decoded") {
+			i.kept = &lease.Entry{}
+		}
+		w.isolates = append(w.isolates, i)
 	}
 	return w
 }
@@ -115,14 +120,42 @@ func (w *world) call(command []byte) []byte {
 // clock returns the isolate's time.
 func (w *world) clock(i *isolate) uint64 { return w.now + i.offset }
 
-// step changes an isolate's entry, as one step of an exchange does.
+// step changes an isolate's entry, as one step of an exchange does. If the isolate keeps its entry decoded, another step
+// runs first whose result is discarded, as if the real one had overtaken it.
 func (w *world) step(i *isolate, change func(e *lease.Entry)) {
 	e := lease.Decode(i.entry)
-	change(e)
-	i.entry, _ = e.Encode()
+	if i.kept == nil {
+		change(e)
+		i.entry, _ = e.Encode()
+	} else {
+		w.discarded(i, i.kept.Copy())
+		e = i.kept.Copy()
+		change(e)
+		if encoded, _ := i.kept.Encode(); string(encoded) != string(i.entry) {
+			w.t.Fatalf("a step changed the entry that it read from %x to %x", i.entry, encoded)
+		}
+		if i.entry, _ = e.Encode(); i.entry == nil {
+			e = &lease.Entry{}
+		}
+		i.kept = e
+	}
 	if len(i.entry) > 64<<10 {
 		w.t.Fatalf("the entry has %d bytes", len(i.entry))
 	}
+}
+
+// discarded changes a copy of the entry in every way that changes a list.
+func (w *world) discarded(i *isolate, e *lease.Entry) {
+	now := w.clock(i)
+	requests, _ := e.Unreported()
+	for _, l := range requests {
+		e.Extend(now, l.RequestID, l.AmountPico+1)
+		e.Settle(now, &keymeter.Settle{RequestID: l.RequestID, Outcome: keymeter.Served, Model: "other"})
+	}
+	e.Take(now, &lease.Request{ID: "discarded", Version: 2, Model: "other", AmountPico: 1, LifetimeMs: lifetimeMs})
+	e.Settle(now, &keymeter.Settle{RequestID: "registered", Outcome: keymeter.Served, Model: "other"})
+	e.Count(now, 1, &ledger.EndCount{Hour: now / calendar.HourMs, Model: "other", Count: 1}, &ledger.Record{ID: "discarded"})
+	e.Report(now, true)
 }
 
 // arrive simulates a request that arrives at an isolate, as an exchange handles it in takeLease.

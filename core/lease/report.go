@@ -31,7 +31,7 @@ func (e *Entry) Report(now uint64, urgent bool) ([]byte, Sending) {
 	}
 	open := uint64(len(e.open))
 	r := keymeter.Report{
-		SentMs: e.lastMs, LeaseID: e.id, Requests: e.done.appendTo(e.open), Settles: e.ended, Close: e.id != 0 && !(live && used), Renew: live && used, AmountPico: e.typical,
+		SentMs: e.lastMs, LeaseID: e.id, Requests: e.done.appendTo(appendOpen(nil, e.open)), Settles: e.ended, Close: e.id != 0 && !(live && used), Renew: live && used, AmountPico: e.typical,
 	}
 	if e.id != 0 {
 		e.seq++

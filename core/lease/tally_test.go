@@ -175,3 +175,17 @@ func TestTallyBesideALease(t *testing.T) {
 		t.Errorf("%+v", n)
 	}
 }
+
+// TestCopyCountsForItself: counting in a copy does not change the original.
+func TestCopyCountsForItself(t *testing.T) {
+	e := &lease.Entry{}
+	ended(e, start, "a", ledger.EndLimited)
+	before, _ := e.Encode()
+	for range 2 {
+		ended(e.Copy(), start, "b", ledger.EndLimited)
+		ended(e.Copy(), start, "c", ledger.EndBudget)
+	}
+	if after, _ := e.Encode(); string(after) != string(before) {
+		t.Errorf("%x, then %x", before, after)
+	}
+}

@@ -33,5 +33,5 @@ func (e *Entry) Unreported() (requests []keymeter.Leased, settles [][]byte) {
 	if r, err := keymeter.DecodeReport(e.flight.command); err == nil {
 		requests, settles = r.Requests, r.Settles
 	}
-	return e.done.appendTo(append(requests, e.open...)), append(settles, e.ended...)
+	return e.done.appendTo(appendOpen(requests, e.open)), append(settles, e.ended...)
 }

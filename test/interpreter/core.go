@@ -7,9 +7,10 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/exchange"
+	"github.com/postern-ai/postern/core/lease"
 )
 
-// Core runs a step of the core, once with an encoded state and twice with a decoded one. All results must be the same,
+// Core runs a step of the core, once with an encoded state and pinned entry, and twice with decoded ones. All results must be the same,
 // and the state before the step must not change. A host calls it from Run.
 func (x *Exchange) Core(h Host, cfg *config.Config, in *abi.StepInput) abi.StepOutput {
 	event := in.Event
@@ -47,8 +48,10 @@ func Core(h Host, cfg *config.Config, in *abi.StepInput) abi.StepOutput {
 func compare(h Host, s *exchange.State, cfg *config.Config, in *abi.StepInput, want *abi.StepOutput) {
 	var room exchange.Room
 	for range 2 {
-		got := s.Step(&room, cfg, in)
-		got.State = want.State
+		got := s.Step(&room, cfg, in, lease.Decode(in.Pinned))
+		if got.State = want.State; room.Entry() != nil {
+			got.Pinned, _ = room.Entry().Encode()
+		}
 		if !bytes.Equal(encoded(&got), encoded(want)) {
 			h.Violate("with a decoded state, the step returns %+v, want %+v", got, *want)
 		}
