@@ -224,11 +224,11 @@ func (s *Scanner) names(text []byte, start, end int, kinds uint16) bool {
 	if kinds&(isLower|isUpper) == 0 && s.isQuantity(text, start, end) {
 		return true
 	}
-	if end-start == 2 && end+1 < len(text) {
+	if end-start == 2 && end < len(text) {
 		if s.isPair(text, start) {
 			return false
 		}
-		if after := text[end]; class[text[start]]&isUpper != 0 && class[after]&(inToken|isEnding) == 0 && (after != ' ' || !isDigitByte(text[end+1])) && !isLikely(text[start:end]) {
+		if after := text[end]; end+1 < len(text) && class[text[start]]&isUpper != 0 && class[after]&(inToken|isEnding) == 0 && (after != ' ' || !isDigitByte(text[end+1])) && !isLikely(text[start:end]) {
 			return true // but not two letters before a number
 		}
 	}
@@ -291,21 +291,18 @@ func (s *Scanner) punctuation(v *view, i int, final bool) (next int, wait bool) 
 		s.scratch = &scratch{}
 	}
 	v.past, s.scratch.ahead.at = false, 0
-	found, edge, valueEnd, nested := len(s.found), s.edge, s.valueEnd, s.nested
-	ok := false
-	switch v.text[i] {
-	case '(':
-		next, ok = s.phone(v, i)
-	case ':':
-		next, ok = s.ipv6(v, i)
-	case '<', '[':
-		next, ok = s.delimiter(v, i)
-	default:
-		next, ok = s.foreign(v, i)
-	}
-	if v.past && !final {
-		s.found, s.edge, s.valueEnd, s.nested = s.found[:found], edge, valueEnd, nested
-		return i, true
+	found, ok := len(s.found), false
+	if final {
+		next, ok = s.beginning(v, i)
+	} else {
+		saved := *s
+		next, ok = s.beginning(v, i)
+		if v.past {
+			all := s.found[:found]
+			*s = saved
+			s.found = all
+			return i, true
+		}
 	}
 	if !ok {
 		return i + 1, false
@@ -314,6 +311,19 @@ func (s *Scanner) punctuation(v *view, i int, final bool) (next int, wait bool) 
 		s.place(v)
 	}
 	return next, false
+}
+
+// beginning does the same as punctuation, but never waits.
+func (s *Scanner) beginning(v *view, i int) (next int, ok bool) {
+	switch v.text[i] {
+	case '(':
+		return s.phone(v, i)
+	case ':':
+		return s.ipv6(v, i)
+	case '<', '[':
+		return s.delimiter(v, i)
+	}
+	return s.foreign(v, i)
 }
 
 // emit appends a finding. If the rule does not apply, or if the text is exempted from this rule only, ok is false. If
