@@ -19,7 +19,7 @@ import {
 } from './abi.ts'
 import { lengthHint, readBody, readDeclared } from './body.ts'
 import type { Buffers } from './buffers.ts'
-import { httpHeaders, pick } from './headers.ts'
+import { KeptHeaders, pick } from './headers.ts'
 import { Pieces } from './pieces.ts'
 import type { CallerResponse } from './response.ts'
 import type { Push, Task, Tasks } from './tasks.ts'
@@ -29,6 +29,8 @@ import type { Working } from './working.ts'
 const SHORT_BYTES = 64 << 10
 const CHUNK_BYTES = 32 << 10
 const MAX_BEHIND_BYTES = 1 << 20
+
+const sent = new KeptHeaders()
 
 /**
  * The result of a fetch. If fault is 0, the response is complete. Status 0 means that the response was streamed to
@@ -118,7 +120,7 @@ export class Fetch {
   // Measured: a Request object costs more than fetch's arguments.
   private fetch(body: Bytes): Promise<Response> {
     const { url, method, headers } = this.action
-    const init: RequestInit = { method, headers: httpHeaders(headers), redirect: 'manual' }
+    const init: RequestInit = { method, headers: sent.of(headers), redirect: 'manual' }
     if (body.length > 0) init.body = body
     if (this.controller !== undefined) init.signal = this.controller.signal
     return fetch(url, init)

@@ -1,9 +1,11 @@
 import { type Action, type Bytes, EVENT_DISCONNECT, type Headers as Fields } from './abi.ts'
 import type { RequestBody } from './body.ts'
-import { httpHeaders } from './headers.ts'
+import { httpHeaders, KeptHeaders } from './headers.ts'
 import { CallerStream } from './stream.ts'
 import type { Push } from './tasks.ts'
 import type { Working } from './working.ts'
+
+const sent = new KeptHeaders()
 
 /** The response to the caller. It also notices when the caller disconnects. */
 export class CallerResponse {
@@ -62,7 +64,7 @@ export class CallerResponse {
       () => this.push(EVENT_DISCONNECT, 0, 0),
       () => this.working.done(),
     )
-    this.respond(new Response(this.stream.body, { status: code, headers: httpHeaders(headers) }))
+    this.respond(new Response(this.stream.body, { status: code, headers: sent.of(headers) }))
   }
 
   /**
@@ -96,7 +98,7 @@ export class CallerResponse {
 
 /** A complete response. For HEAD, the platform drops the body, and also the length unless the header is set. */
 export function httpResponse(method: string, status: number, fields: Fields, body: Bytes): Response {
-  if (method !== 'HEAD') return new Response(body.length > 0 ? body : null, { status, headers: httpHeaders(fields) })
+  if (method !== 'HEAD') return new Response(body.length > 0 ? body : null, { status, headers: sent.of(fields) })
   const headers = new Headers(httpHeaders(fields))
   headers.set('content-length', String(body.length))
   return new Response(null, { status, headers })
