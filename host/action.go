@@ -60,7 +60,7 @@ func (x *exchange) start(a *abi.Action, run func(*task) abi.Event) {
 }
 
 func (x *exchange) wait(a *abi.Action) {
-	x.tasks.wait(x.host.cut, a, func(t *task) {
+	t := x.tasks.wait(x.host.cut, a, func(t *task) {
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		if x.tasks.find(t.ID) == t && !t.fired {
@@ -68,6 +68,12 @@ func (x *exchange) wait(a *abi.Action) {
 			x.spawn(t)
 		}
 	})
+	if stop := t.cancel; a.Code != abi.WaitTimer {
+		t.cancel = func() {
+			stop()
+			x.host.isolate.leave(x.pinned, x)
+		}
+	}
 }
 
 func (x *exchange) readBody(a *abi.Action) {

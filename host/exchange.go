@@ -25,6 +25,7 @@ type exchange struct {
 	stepper  Stepper       // nil: the exchange has ended
 	input    abi.StepInput // of the current step; a field only because a variable would be allocated for each step
 	pinned   string        // key of the pinned entry; empty: none
+	queued   bool          // it is in the queue of that entry; guarded by isolate.mu
 	buffers  buffers
 	tasks    tasks
 	ready    []abi.Event // events that this step's actions produced and that it still has to handle
@@ -159,7 +160,7 @@ func (x *exchange) step(event abi.Event) bool {
 	h := x.host
 	h.Stats.Steps.Add(1)
 	x.input = abi.StepInput{Attached: x.buffers[abi.AttachedBuffer], Waiting: x.seat.waiting(), Event: event}
-	out, err := h.isolate.step(&x.input, x.pinned, x.now, x.stepper)
+	out, err := h.isolate.step(&x.input, x.pinned, x.now, x.stepper, x)
 	x.input = abi.StepInput{}
 	if err != nil {
 		return false

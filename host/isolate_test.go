@@ -48,7 +48,7 @@ func TestIsolateIgnoresFailedStep(t *testing.T) {
 	failing := stepFunc(func(*abi.StepInput) (abi.StepOutput, error) {
 		return abi.StepOutput{SharedChanged: true, Shared: []byte("after")}, errMemory
 	})
-	if _, err := i.step(&abi.StepInput{}, "", func() uint64 { return 1 }, failing); err == nil || string(i.shared) != "before" {
+	if _, err := i.step(&abi.StepInput{}, "", func() uint64 { return 1 }, failing, nil); err == nil || string(i.shared) != "before" {
 		t.Errorf("blob %q, error %v", i.shared, err)
 	}
 }
@@ -68,12 +68,12 @@ func TestStepsAreNotOlderThanTheirContent(t *testing.T) {
 	})
 	overtaken := stepFunc(func(in *abi.StepInput) (abi.StepOutput, error) {
 		if runs++; runs <= swapTries {
-			_, err := i.step(&abi.StepInput{}, "", now, write)
+			_, err := i.step(&abi.StepInput{}, "", now, write, nil)
 			return abi.StepOutput{SharedChanged: true}, err
 		}
 		return write(in)
 	})
-	if _, err := i.step(&abi.StepInput{}, "", now, overtaken); err != nil || runs != swapTries+1 {
+	if _, err := i.step(&abi.StepInput{}, "", now, overtaken, nil); err != nil || runs != swapTries+1 {
 		t.Errorf("%d runs, %v", runs, err)
 	}
 }

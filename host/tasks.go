@@ -37,12 +37,23 @@ func (ts *tasks) start(ctx context.Context, a *abi.Action, run func(*task) abi.E
 
 // wait turns an ActionWait into a task. fire is called when the time has come or the host is cut. Until then, the
 // task has no goroutine.
-func (ts *tasks) wait(cut context.Context, a *abi.Action, fire func(*task)) {
+func (ts *tasks) wait(cut context.Context, a *abi.Action, fire func(*task)) *task {
 	t := &task{Action: *a, run: func(t *task) abi.Event { return abi.Event{Kind: abi.EventTimer, ID: t.ID} }}
 	timer := time.AfterFunc(time.Duration(a.KeepMs)*time.Millisecond, func() { fire(t) })
 	uncut := context.AfterFunc(cut, func() { fire(t) })
 	t.cancel = func() { _, _ = timer.Stop(), uncut() }
 	ts.open = append(ts.open, t)
+	return t
+}
+
+// queued returns the wait that a step of another exchange may end, or nil.
+func (ts *tasks) queued() *task {
+	for _, t := range ts.open {
+		if t.Kind == abi.ActionWait && t.Code != abi.WaitTimer {
+			return t
+		}
+	}
+	return nil
 }
 
 func (ts *tasks) find(id uint64) *task {

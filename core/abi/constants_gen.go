@@ -3,7 +3,7 @@
 package abi
 
 // Version changes with every change to the wire. Hosts compare it at startup.
-const Version = 9
+const Version = 10
 
 // Functions that the core exports: each takes a message and returns one.
 const (
@@ -45,7 +45,7 @@ const (
 	EventResponse EventKind = 6
 	// EventFault completes an ActionFetch without a complete response, including during streaming. Code is a Fault.
 	EventFault EventKind = 7
-	// EventTimer completes ActionWait.
+	// EventTimer completes ActionWait. Code is TimerWoken if a step has woken the exchange.
 	EventTimer EventKind = 8
 	// EventDisconnect reports that the client disconnected before the end of the response. A host may omit it before
 	// the first streamed ActionFetch. It may also deliver it late, but it must do so before the result of a failed
@@ -143,7 +143,11 @@ const (
 	// ActionRespond sends a complete response to the caller. Each exchange has exactly one ActionRespond, ActionOpen
 	// or successful ActionForward.
 	ActionRespond ActionKind = 8
-	// ActionWait produces EventTimer after KeepMs.
+	// ActionWait produces EventTimer after KeepMs. If Code is WaitLast or WaitFirst, the exchange waits in the queue of
+	// its pinned entry, at the end or at the front, and a step's Wake may end the wait before. No other step may change
+	// the entry between this step's input and the moment from which the exchange is in the queue, as if the step
+	// changed the entry. An exchange is in the queue at most once. If an exchange that a step has woken no longer waits,
+	// because its time was over or it has ended, the host wakes the next one in its place.
 	ActionWait ActionKind = 9
 	// ActionCancel drops the outstanding action with the same ID, which then produces no event. If that action is
 	// ActionReadBody, the host discards the rest of the body or closes the connection after the response.
@@ -207,6 +211,16 @@ const (
 	WhereKV     = 2
 	WhereColo   = 4 // a cache that the isolates of one data center share
 )
+
+// The values of Code in ActionWait.
+const (
+	WaitTimer = 0 // the exchange is in no queue
+	WaitLast  = 1
+	WaitFirst = 2
+)
+
+// TimerWoken is the Code of an EventTimer before the end of its time.
+const TimerWoken = 1
 
 // The values of Code in ActionLog.
 const (

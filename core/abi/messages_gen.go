@@ -130,8 +130,11 @@ type StepOutput struct {
 	PinnedChanged bool
 	Pinned        []byte
 	PinnedKeepMs  uint64
-	State         []byte
-	Actions       []Action
+	// Wake is how many exchanges the host wakes that wait in the pinned entry's queue (ActionWait). If fewer wait, it
+	// wakes all of them.
+	Wake    uint64
+	State   []byte
+	Actions []Action
 }
 
 // Encode appends the encoding to w.
@@ -146,6 +149,9 @@ func (m *StepOutput) Encode(w *Writer) {
 	}
 	if m.PinnedChanged {
 		w.Uint(m.PinnedKeepMs)
+	}
+	if m.PinnedChanged {
+		w.Uint(m.Wake)
 	}
 	w.Bytes(m.State)
 	encodeActions(w, m.Actions)
@@ -164,6 +170,9 @@ func DecodeStepOutput(data []byte) (m StepOutput, err error) {
 	}
 	if m.PinnedChanged {
 		m.PinnedKeepMs = r.Uint()
+	}
+	if m.PinnedChanged {
+		m.Wake = r.Uint()
 	}
 	m.State = r.Bytes()
 	m.Actions = decodeActions(r)
@@ -261,6 +270,7 @@ func (m *Action) encode(w *Writer) {
 		encodeParts(w, m.Body)
 	case ActionWait:
 		w.Uint(m.KeepMs)
+		w.Uint(m.Code)
 	case ActionLog, ActionLand:
 		w.Uint(m.Code)
 		w.Bytes(m.Data)
@@ -332,6 +342,7 @@ func (m *Action) decode(r *Reader) {
 		m.Body = decodeParts(r)
 	case ActionWait:
 		m.KeepMs = r.Uint()
+		m.Code = r.Uint()
 	case ActionCancel, ActionClose, ActionFollow, ActionPause, ActionResume:
 	case ActionLog, ActionLand:
 		m.Code = r.Uint()

@@ -90,7 +90,9 @@ func (x *exchange) admitIn(p phase, mode keymeter.Mode) {
 		command.LifetimeMs = x.config.LongestRequestMs(x.tier()) + x.classifierTimeoutMs()
 	}
 	if x.takeLease(&command) {
-		x.admitted()
+		if s.leased.taken {
+			x.admitted()
+		}
 		return
 	}
 	s.admission.called, s.admission.mode = true, mode
@@ -282,7 +284,7 @@ func (x *exchange) overOwn(reply *keymeter.AdmitReply) {
 	x.outOfBudget()
 }
 
-// retryAdmission admits the request again after lent budget has returned to the meters.
+// retryAdmission admits the request again after it has waited for the lease or for lent budget.
 func (x *exchange) retryAdmission() { x.admit(x.s.admission.mode) }
 
 // outOfBudget refuses the request, unless its response is free because it is cached or comes from a flight.
@@ -391,15 +393,3 @@ func (x *exchange) serveCompletion() {
 		x.dispatch()
 	}
 }
-
-const (
-	// recordKeepMs is how long an isolate uses a key's record before it reads KV again. A stale record does no harm:
-	// every exchange calls the key's meter, which has the newest record.
-	recordKeepMs = 600_000
-	// unknownKeepMs is how long an isolate remembers that a key does not exist. New keys are not delayed: nobody
-	// could have tried a key before it existed.
-	unknownKeepMs = 10_000
-)
-
-// unknownMark stands for a key that does not exist. Host memory contains it in place of the key's record.
-var unknownMark = []byte{0}

@@ -47,16 +47,12 @@ func (x *exchange) keeperID() uint64 { return max(1, hashText(x.s.requestID)) }
 
 func hashText(text string) uint64 { return cached.Checksum([]byte(text)) }
 
-// takeLease admits the request with its key's lease. If the meter must decide, it returns false. The meter decides on
-// requests with an Idempotency-Key, because the meter has the key's stored response. It also decides on requests with
-// violations, because it stores them with the admission.
+// takeLease admits the request with its key's lease, or waits for the lease. If the meter must decide, it returns
+// false. The meter decides on requests with an Idempotency-Key, because the meter has the key's stored response. It also
+// decides on requests with violations, because it stores them with the admission.
 func (x *exchange) takeLease(command *keymeter.Admit) bool {
-	s := &x.s
-	if command.Mode != keymeter.ModeReserve && command.Mode != keymeter.ModeHit || command.Idempotency != "" || len(command.Violations) > 0 {
-		return false
-	}
-	e := x.entry()
-	if e == nil {
+	s, e := &x.s, x.entry()
+	if e == nil || !mayBeLeased(command) {
 		return false
 	}
 	if s.admission.rounds > 0 {
@@ -66,6 +62,9 @@ func (x *exchange) takeLease(command *keymeter.Admit) bool {
 		command.LeaseID = s.leased.asked
 		return false
 	}
+	if s.leased.untilMs > 0 {
+		s.times.admit += x.since(s.times.admitStart)
+	}
 	q := lease.Request{
 		ID: s.requestID, Version: s.record.Version, Model: command.Model, AmountPico: command.AmountPico, LifetimeMs: command.LifetimeMs,
 	}
@@ -73,12 +72,7 @@ func (x *exchange) takeLease(command *keymeter.Admit) bool {
 		q.Settle = &keymeter.Settle{RequestID: s.requestID, Outcome: keymeter.Hit, Model: command.Model, Trace: command.Trace}
 	}
 	if !e.Take(x.now, &q) {
-		id, changed := e.Ask(x.now, s.record.Version, x.random(), x.keeperID())
-		if command.LeaseID = id; changed {
-			x.saveEntry()
-		}
-		s.leased.asked = id
-		return false
+		return x.awaitLease(e, command.Mode) || x.askForLease(e, command)
 	}
 	a := &s.admission
 	a.mode, a.admitted, a.reserved, a.windows = command.Mode, true, command.AmountPico, e.Windows()
@@ -86,6 +80,61 @@ func (x *exchange) takeLease(command *keymeter.Admit) bool {
 	x.saveEntry()
 	x.reportIfDue()
 	x.keepLease(e)
+	return true
+}
+
+func mayBeLeased(command *keymeter.Admit) bool {
+	return (command.Mode == keymeter.ModeReserve || command.Mode == keymeter.ModeHit) && command.Idempotency == "" && len(command.Violations) == 0
+}
+
+// askForLease makes the admission ask for the lease, if nobody does. It always returns false, because the meter must
+// decide. If an exchange that was woken does not ask, no reply will wake the exchanges that still wait, so all of them continue.
+func (x *exchange) askForLease(e *lease.Entry, command *keymeter.Admit) bool {
+	id, changed := e.Ask(x.now, x.s.record.Version, x.random(), x.keeperID())
+	if changed {
+		x.saveEntry()
+	}
+	if id == 0 && x.woken() {
+		x.wakeAll = true
+		x.saveEntry()
+	}
+	x.s.leased.asked, command.LeaseID = id, id
+	return false
+}
+
+// woken reports whether another exchange has ended the wait for the lease.
+func (x *exchange) woken() bool {
+	return x.event.Kind == abi.EventTimer && x.event.Code == abi.TimerWoken
+}
+
+// leaseWaitMs is how long a request waits for the lease. A reply that takes longer is probably lost.
+const leaseWaitMs = 1_000
+
+// awaitLease waits in the queue of the entry, if that may help the request. Only one command for the lease is under way
+// at a time. If the wait takes too long, the request calls the meter. awaitLease then returns false.
+func (x *exchange) awaitLease(e *lease.Entry, mode keymeter.Mode) bool {
+	s, at := &x.s, uint64(abi.WaitLast)
+	switch {
+	case s.leased.untilMs == 0:
+		s.leased.untilMs = x.now + leaseWaitMs
+	case x.now >= s.leased.untilMs:
+		return false
+	default:
+		at = abi.WaitFirst
+	}
+	switch e.Need(s.record.Version) {
+	case lease.Call:
+		return false
+	case lease.Renew:
+		if s.leased.sends {
+			return false
+		}
+		s.leased.sends = true
+		x.reportLease(true)
+	}
+	s.admission.mode, s.times.admitStart = mode, x.now
+	x.enter(phaseAdmit)
+	x.await(abi.Action{Kind: abi.ActionWait, ID: idTimer, Code: at, KeepMs: min(leaseWaitMs, s.leased.untilMs-x.now)})
 	return true
 }
 

@@ -42,6 +42,7 @@ var table = [...]row{
 
 	// Admission. The key's meter knows the key's status and limits, and holds a slice of the budget.
 	{phaseAdmit, inAdmit, (*exchange).onAdmit, toIntake | toPolicy | toInspect | toLookup | toGrant | toLent | toOverBudget | toServe},
+	{phaseAdmit, inTimer, (*exchange).retryAdmission, toServe},
 	{phaseAdmit, inBody, (*exchange).onEarlyBody, 0}, // the record lacks the permission for this endpoint
 	{phaseAdmit, inKV, (*exchange).noteSharedCacheResult, 0},
 	{phaseGrant, inGrant, (*exchange).onGrant, toAdmit | toRecall | toLent | toOverBudget | toDone},
@@ -134,6 +135,11 @@ func (x *exchange) run(cfg *config.Config, in *abi.StepInput, entry *lease.Entry
 		x.out.SharedChanged, x.out.Shared = true, x.circuits.Encode()
 	}
 	x.out.PinnedChanged = x.entryMemo != nil && (x.out.PinnedChanged || x.entryMemo.WentBack())
+	if x.out.PinnedChanged {
+		if x.out.Wake = x.entryMemo.Freed(); x.wakeAll {
+			x.out.Wake = lease.All
+		}
+	}
 }
 
 func (x *exchange) dispatchEvent() {

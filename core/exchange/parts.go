@@ -221,15 +221,18 @@ func (f *flight) fields(to *abi.Fields) {
 
 // leased is the exchange's use of its key's lease in this isolate.
 type leased struct {
-	pinned bool          // the key's entry is pinned
-	taken  bool          // the lease admitted the request
-	asked  uint64        // the ID of the lease that the admission requests; 0: none
-	sent   lease.Sending // of the outstanding report
-	tally  uint64        // number of the outstanding tally
+	pinned  bool          // the key's entry is pinned
+	taken   bool          // the lease admitted the request
+	sends   bool          // the request has sent a report because the lease did not admit it
+	untilMs uint64        // when the request no longer waits for the lease; 0: it has not waited
+	asked   uint64        // the ID of the lease that the admission requests; 0: none
+	sent    lease.Sending // of the outstanding report
+	tally   uint64        // number of the outstanding tally
 }
 
 func (l *leased) fields(f *abi.Fields) {
-	f.Flags(&l.pinned, &l.taken)
+	f.Flags(&l.pinned, &l.taken, &l.sends)
+	f.Uint(&l.untilMs)
 	f.Uint(&l.asked)
 	l.sent.Fields(f)
 	f.Uint(&l.tally)

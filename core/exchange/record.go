@@ -48,3 +48,15 @@ func (x *exchange) onKeyCheck() {
 		x.refuse(fault.Unavailable, refusal{retryMs: unavailableRetryMs})
 	}
 }
+
+const (
+	// recordKeepMs is how long an isolate uses a key's record before it reads KV again. A stale record does no harm:
+	// every exchange calls the key's meter, which has the newest record.
+	recordKeepMs = 600_000
+	// unknownKeepMs is how long an isolate remembers that a key does not exist. New keys are not delayed: nobody
+	// could have tried a key before it existed.
+	unknownKeepMs = 10_000
+)
+
+// unknownMark stands for a key that does not exist. Host memory contains it in place of the key's record.
+var unknownMark = []byte{0}

@@ -179,6 +179,7 @@ type step struct {
 	pinned      []byte          // StepInput.Pinned
 	pins        bool            // this step has pinned the entry, so pinned does not contain it
 	entryMemo   *lease.Entry    // cached result of entry
+	wakeAll     bool            // all exchanges that wait for the lease continue
 	guardMemo   *guard          // cached result of guard
 	targetsMemo []policy.Target // cached result of targets
 }

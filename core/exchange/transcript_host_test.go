@@ -45,6 +45,7 @@ var commands = map[string]func(*session, *args){
 	"supply":    (*session).doSupply,
 	"unsealed":  (*session).doUnsealed,
 	"timer":     (*session).doTimer,
+	"woken":     (*session).doWoken,
 	"kept":      (*session).doKept,
 	"tick":      (*session).doTick,
 	"forwarded": (*session).doForwarded,
@@ -76,6 +77,12 @@ const (
 
 // timer: a wait ends. The clock advances by its duration.
 func (s *session) doTimer(a *args) { s.finishWait(a, timerID) }
+
+// woken: a step of another exchange ends the wait in the queue of the entry.
+func (s *session) doWoken(a *args) {
+	wait := s.find(a, func(o *abi.Action) bool { return o.Kind == abi.ActionWait && o.Code != abi.WaitTimer })
+	s.reply(a, wait.ID, abi.Event{Kind: abi.EventTimer, Code: abi.TimerWoken})
+}
 
 // tick: the keep-alive wait of a stream ends.
 func (s *session) doTick(a *args) { s.finishWait(a, tickID) }

@@ -2,6 +2,7 @@ package exchange_test
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -136,6 +137,16 @@ func (s *session) Stepped(_ *abi.StepInput, out *abi.StepOutput) {
 		s.out.WriteString("  entry kept for " + (time.Duration(out.PinnedKeepMs) * time.Millisecond).String() + "\n")
 	}
 	s.pinned[s.pins] = out.Pinned
+	if out.Wake > 0 && s.queued() {
+		s.out.WriteString("  wakes " + strconv.FormatUint(out.Wake, 10) + "\n")
+	}
+}
+
+// queued reports whether an exchange waits in a queue.
+func (s *session) queued() bool {
+	return slices.ContainsFunc(s.all, func(c *conversation) bool {
+		return slices.ContainsFunc(c.pending, func(a abi.Action) bool { return a.Kind == abi.ActionWait && a.Code != abi.WaitTimer })
+	})
 }
 
 func (s *session) Sees(a *abi.Action) bool {

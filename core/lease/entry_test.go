@@ -343,3 +343,84 @@ func TestFullEntryTakesNoSettle(t *testing.T) {
 		}
 	}
 }
+
+// TestNeed checks what requests do that the lease does not admit. While a command for the lease is under way, they
+// wait. A command whose reply does not come for a second no longer counts.
+func TestNeed(t *testing.T) {
+	e := &lease.Entry{}
+	e.Ask(start-400, 2, 7, 9)
+	if n := e.Need(2); n != lease.Call {
+		t.Errorf("without a lease: need %d", n)
+	}
+	e.Ask(start, 2, 7, 1)
+	for ms, want := range map[uint64]lease.Need{1: lease.Await, 999: lease.Await, 1000: lease.Call} {
+		waiting := again(t, e)
+		if take(waiting, start+ms, "a", 1) {
+			t.Fatal("admitted before the reply")
+		}
+		if n := waiting.Need(2); n != want {
+			t.Errorf("%d ms after the request for the lease: need %d, want %d", ms, n, want)
+		}
+	}
+	e = granted(t, keymeter.Lease{ID: 7, DurationMs: 2000, Requests: 50, AmountPico: 6400, Slots: 2})
+	take(e, start+40, "a", 100)
+	take(e, start+41, "b", 100)
+	if n := e.Need(2); take(e, start+42, "c", 100) || n != lease.Renew {
+		t.Errorf("no slot is left: need %d", n)
+	}
+	if n := e.Need(3); n != lease.Call {
+		t.Errorf("with another record: need %d", n)
+	}
+	_, sent := report(t, e, start+50, true)
+	if n := e.Need(2); n != lease.Await {
+		t.Errorf("a report is under way: need %d", n)
+	}
+	lost := again(t, e)
+	if take(lost, start+1050, "c", 100); lost.Need(2) != lease.Call {
+		t.Errorf("the reply is late: need %d", lost.Need(2))
+	}
+	e.Confirmed(start+60, sent, &keymeter.ReportReply{Lease: keymeter.Lease{ID: 7, DurationMs: 2000, Requests: 2, AmountPico: 200, Slots: 2}})
+	small := granted(t, keymeter.Lease{ID: 7, DurationMs: 2000, Requests: 0, AmountPico: 6400, Slots: 25})
+	if n := small.Need(2); n != lease.Call {
+		t.Errorf("there is nothing to report: need %d", n)
+	}
+}
+
+// TestLostAskIsRepeated checks that the next request asks for the same lease if the first reply does not come for a
+// second. It becomes the keeper, and the first reply is still welcome.
+func TestLostAskIsRepeated(t *testing.T) {
+	e := &lease.Entry{}
+	e.Ask(start-400, 2, 7, 9)
+	e.Ask(start, 2, 7, 1)
+	if id, changed := e.Ask(start+999, 2, 8, 2); id != 0 || changed {
+		t.Errorf("asked for lease %d, changed %t", id, changed)
+	}
+	if id, changed := e.Ask(start+1000, 2, 8, 2); id != 7 || !changed || e.Keeper() != 2 {
+		t.Errorf("asked for lease %d, changed %t, keeper %d", id, changed, e.Keeper())
+	}
+	e = again(t, e)
+	if !e.Granted(start+1100, lease.Asked{ID: 7, SentMs: start, Version: 2}, &lent, nil) || !take(e, start+1100, "a", 1) || take(e, start+2000, "b", 1) {
+		t.Error("the first reply does not count from its own request")
+	}
+	if !e.Granted(start+2100, lease.Asked{ID: 7, SentMs: start + 1000, Version: 2}, &lent, nil) || !take(e, start+2100, "b", 1) {
+		t.Error("the second reply does not count")
+	}
+}
+
+// TestRenewedAheadOfNeed checks that a report is due when a quarter of the admissions or of the budget is left.
+func TestRenewedAheadOfNeed(t *testing.T) {
+	for name, c := range map[string]struct {
+		lent keymeter.Lease
+		want int
+	}{
+		"admissions": {keymeter.Lease{ID: 7, DurationMs: 2000, Requests: 40, AmountPico: 1 << 40, Slots: 1000}, 31},
+		"budget":     {keymeter.Lease{ID: 7, DurationMs: 2000, Requests: 1000, AmountPico: 128 * 100, Slots: 1000}, 97},
+	} {
+		e, n := granted(t, c.lent), 0
+		for ; !again(t, e).Due() && take(e, start+60, fmt.Sprint(n), 100); n++ {
+		}
+		if n != c.want {
+			t.Errorf("%s: due or refused after %d requests, want %d", name, n, c.want)
+		}
+	}
+}

@@ -29,7 +29,7 @@ func (e *Entry) Extend(now uint64, requestID string, totalPico int64) (standing 
 	}
 	l := *e.open[i]
 	more := totalPico - l.AmountPico
-	if !ok || e.endMs <= e.lastMs || e.amountPico-e.usedPico < more {
+	if !ok || !e.live() || e.freePico() < more {
 		return Unregistered, false
 	}
 	l.AmountPico, e.usedPico = totalPico, money.Add(e.usedPico, more)

@@ -16,7 +16,7 @@ var confirmed = &keymeter.ReportReply{Lease: lent}
 func TestReports(t *testing.T) {
 	e := granted(t, lent)
 	take(e, start+40, "a", 100)
-	take(e, start+41, "b", 200)
+	take(e, start+41, "b", 100)
 	settle(t, e, start+60, "a", 30)
 	for i, want := range []struct {
 		text         string

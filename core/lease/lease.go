@@ -24,15 +24,18 @@ const (
 	// hotMs is how close together two requests of the key must call the meter. If they do, an exchange asks for a
 	// lease.
 	hotMs = 2_000
-	// markEveryMs is the shortest time between two changes of an entry without a lease.
-	markEveryMs = 500
 	// maxRequests and maxBytes keep an entry below 64 KiB. Both include unconfirmed requests and settles.
 	maxRequests = 200
 	maxBytes    = 40 << 10
 	// requestBytes is the approximate size of a request without its settle.
 	requestBytes = 96
-	// lowAmounts is the number of reservations that a lease's budget should cover.
+	// lowAmounts is the number of reservations that a lease's budget should cover after a renewal.
 	lowAmounts = 16
+	// leanAmounts is the number of reservations below which the budget of a renewed lease is little. The meter then
+	// has little left, too, and only a request that asks makes it call the Ledger.
+	leanAmounts = 48
+	// renewAt is the part of a lease's admissions and budget that is still free when the lease is renewed.
+	renewAt = 4
 	// reportAt is the number of ended requests that triggers a report before the end of the interval.
 	reportAt = 64
 	// stepBackMs is how far a step's time may be before that of the previous step. Hosts run steps in parallel, so
@@ -43,6 +46,8 @@ const (
 	// dutyMs is how long an exchange stays the keeper. Platforms stop work 30 s after a response
 	// (developers.cloudflare.com/workers/runtime-apis/context: waitUntil).
 	dutyMs = 15_000
+	// replyMs is how long a command for a lease counts as under way. Its reply is lost if it takes longer.
+	replyMs = 1_000
 	// askMs is how long an exchange may wait for the reply to its admission before another exchange closes the lease.
 	askMs = 10_000
 	// absentMs is how late a keeper may wake before it is presumed dead.
@@ -60,10 +65,13 @@ type Entry struct {
 	endMs      uint64 // 0: not granted, or ended
 	requests   uint64 // lent in total
 	taken      uint64
-	amountPico int64 // lent in total
-	usedPico   int64 // reserved, registered or spent
-	typical    int64 // reservation of the last request
-	extending  bool  // a request that calls the meter is asking for more
+	amountPico int64  // lent in total
+	usedPico   int64  // reserved, registered or spent
+	typical    int64  // reservation of the last request
+	freshPico  int64  // free budget at the last reply that lent
+	fresh      uint64 // free admissions at that time
+	lean       bool   // the last report has brought little budget, and nobody has asked since
+	askedMs    uint64 // when a request that calls the meter asked for the lease or for more; 0: no reply is outstanding
 	slots      uint64
 	windows    []keymeter.Window
 	seen       uint64 // admissions already used when the windows were received
@@ -86,15 +94,26 @@ type Entry struct {
 	wakesMs uint64 // when it wakes next
 
 	wentBack bool // the clock has gone back since the entry was decoded or copied
+	before   room // when the entry was decoded or copied
 }
 
 // flight is the report that the meter has not confirmed yet.
 type flight struct {
 	number  uint64 // distinguishes the report from earlier ones, even those of other leases; it only increases
 	failed  bool   // the last call failed
+	sentMs  uint64 // when it was last sent
 	command []byte // empty: none
 	open    uint64 // requests in progress
 	count   uint64 // number of requests and settles
+}
+
+func (r *flight) fields(f *abi.Fields) {
+	f.Uint(&r.number)
+	f.Bool(&r.failed)
+	f.Uint(&r.sentMs)
+	f.Bytes(&r.command)
+	f.Uint(&r.open)
+	f.Uint(&r.count)
 }
 
 // Sending identifies one transmission of a report.
@@ -112,6 +131,7 @@ func Decode(data []byte) *Entry {
 	if len(data) > 0 && abi.DecodeFields(data, e.fields) != nil {
 		e = &Entry{}
 	}
+	e.before = e.room()
 	return e
 }
 
@@ -143,7 +163,7 @@ func (e *Entry) Encode() (data []byte, keepMs uint64) {
 // Copy returns an entry that a step can change while others read e.
 func (e *Entry) Copy() *Entry {
 	c := *e
-	c.wentBack = false
+	c.wentBack, c.before = false, e.room()
 	c.open, c.ended = slices.Clone(e.open), slices.Clip(e.ended)
 	c.tally.counts, c.tally.records = slices.Clone(e.tally.counts), slices.Clip(e.tally.records)
 	return &c
@@ -167,7 +187,10 @@ func (e *Entry) fields(f *abi.Fields) {
 	f.Uint(&e.slots)
 	abi.List(f, &e.windows, keymeter.WindowFields)
 	f.Uint(&e.seen)
-	f.Flags(&e.extending, &e.closing, &e.reclose)
+	f.Uint(&e.fresh)
+	f.Int(&e.freshPico)
+	f.Uint(&e.askedMs)
+	f.Flags(&e.closing, &e.reclose, &e.lean)
 	f.Uint(&e.seq)
 	f.Bool(&e.recent)
 	f.Uint(&e.naps)
@@ -175,11 +198,7 @@ func (e *Entry) fields(f *abi.Fields) {
 	abi.List(f, &e.open, openFields)
 	e.done.fields(f)
 	abi.List(f, &e.ended, (*abi.Fields).Bytes)
-	f.Uint(&e.flight.number)
-	f.Bool(&e.flight.failed)
-	f.Bytes(&e.flight.command)
-	f.Uint(&e.flight.open)
-	f.Uint(&e.flight.count)
+	e.flight.fields(f)
 	f.Uint(&e.keeper)
 	f.Uint(&e.sinceMs)
 	f.Uint(&e.wakesMs)
@@ -201,7 +220,7 @@ func (e *Entry) Held() bool { return e.id != 0 || e.pending() || e.tally.held() 
 func (e *Entry) tick(now uint64) bool {
 	ok := now+stepBackMs >= e.lastMs
 	if !ok {
-		e.endMs, e.closing, e.lastMs, e.markMs, e.deniedMs = 0, e.id != 0, now, 0, 0
+		e.endMs, e.closing, e.lastMs, e.markMs, e.deniedMs, e.askedMs, e.flight.sentMs = 0, e.id != 0, now, 0, 0, 0, 0
 		e.wakesMs, e.sinceMs = min(e.wakesMs, now), min(e.sinceMs, now)
 		e.wentBack = true
 	}
@@ -228,9 +247,9 @@ func (e *Entry) Take(now uint64, q *Request) bool {
 	ok := e.tick(now)
 	e.typical = q.AmountPico
 	switch {
-	case !ok, e.endMs <= e.lastMs, e.version != q.Version, e.taken >= e.requests:
+	case !ok, !e.live(), e.version != q.Version, e.taken >= e.requests:
 		return false
-	case e.amountPico-e.usedPico < q.AmountPico, !e.extending && q.AmountPico > 0 && e.low(), e.inProgress() >= e.slots, e.full():
+	case e.freePico() < q.AmountPico, q.AmountPico > 0 && e.short(), e.inProgress() >= e.slots, e.full():
 		return false
 	}
 	e.taken++
@@ -245,9 +264,31 @@ func (e *Entry) Take(now uint64, q *Request) bool {
 	return true
 }
 
-// low reports whether the lease's budget will soon be used up. One request then asks the meter for more, while the
+// live reports whether the lease may be used.
+func (e *Entry) live() bool { return e.id != 0 && e.endMs > e.lastMs }
+
+// freePico returns the part of the lease's budget that no request has reserved or spent.
+func (e *Entry) freePico() int64 { return e.amountPico - e.usedPico }
+
+// low reports whether the lease's admissions or its budget will soon be used up. A report then renews the lease. The
+// meter lends as it can, so the bound depends on the last reply.
+func (e *Entry) low() bool {
+	return e.live() && (renewAt*(e.requests-e.taken) < e.fresh || renewAt*e.freePico() < e.freshPico)
+}
+
+// short reports whether the meter's slice may be too small for the lease, because the last report has not brought
+// enough. One request then asks the meter for more. Unlike a report, it calls the Ledger if the meter lacks budget. The
 // others continue to use the lease.
-func (e *Entry) low() bool { return e.amountPico-e.usedPico < lowAmounts*e.typical }
+func (e *Entry) short() bool {
+	return !e.underway() && (e.lean || e.freePico() < lowAmounts*e.typical)
+}
+
+// underway reports whether a command for the lease is under way, and its reply may still arrive.
+func (e *Entry) underway() bool {
+	return e.asking() || e.InFlight() && e.lastMs < e.flight.sentMs+replyMs
+}
+
+func (e *Entry) asking() bool { return e.askedMs != 0 && e.lastMs < e.askedMs+replyMs }
 
 // inProgress returns the number of requests that are in progress and not registered at the meter.
 func (e *Entry) inProgress() uint64 { return uint64(len(e.open)) + e.flight.open }
@@ -271,99 +312,6 @@ func (e *Entry) Windows() []keymeter.Window {
 		list[i].Remaining -= min(list[i].Remaining, e.taken-e.seen)
 	}
 	return list
-}
-
-// Ask decides whether an exchange that calls the meter asks for a lease. It returns the ID of the lease to extend, or
-// random as the ID of a new lease. If the exchange should not ask, it returns 0. An exchange that asks for a new
-// lease becomes the keeper. changed reports whether the entry has changed.
-func (e *Entry) Ask(now, version, random, exchange uint64) (id uint64, changed bool) {
-	e.tick(now)
-	if e.deniedMs != 0 && e.lastMs < e.deniedMs+deniedMs {
-		return 0, false
-	}
-	if e.id != 0 {
-		if e.endMs <= e.lastMs || e.version != version || e.extending {
-			return 0, false // another request is asking, or the lease is being closed
-		}
-		e.extending = true
-		return e.id, true
-	}
-	hot := e.markMs != 0 && e.lastMs < e.markMs+hotMs
-	if !hot || e.pending() {
-		if e.lastMs < e.markMs+markEveryMs {
-			return 0, false
-		}
-		e.markMs = e.lastMs
-		return 0, true
-	}
-	*e = Entry{
-		lastMs: e.lastMs, id: max(1, random), version: version, typical: e.typical, keeper: exchange, sinceMs: now, wakesMs: now + askMs, tally: e.tally,
-	}
-	return e.id, true
-}
-
-// Asked is the lease that an exchange has requested from the meter along with its admission.
-type Asked struct {
-	ID      uint64 // of the lease
-	SentMs  uint64 // when the command was sent
-	Version uint64 // of the key record in it
-}
-
-// Granted takes the lease in the meter's reply to a command. A Lease without an ID means that the meter refuses to
-// lend. Granted returns false if the entry cannot use the lease.
-func (e *Entry) Granted(now uint64, asked Asked, l *keymeter.Lease, windows []keymeter.Window) bool {
-	if e.tick(now); asked.ID == e.id {
-		e.extending = false
-	}
-	switch {
-	case asked.ID != e.id || l.ID != 0 && l.ID != e.id:
-		return l.ID == 0
-	case l.ID == 0:
-		// The meter may have refused the request. Such a refusal does not affect a lease that the meter granted
-		// before.
-		if e.deniedMs = e.lastMs; e.requests == 0 {
-			e.drop()
-		}
-		return true
-	case e.closing:
-		e.reclose = e.reclose || l.DurationMs > 0
-		return true
-	case e.requests == 0:
-		e.version = asked.Version
-	}
-	e.requests, e.amountPico, e.slots = max(e.requests, l.Requests), max(e.amountPico, l.AmountPico), l.Slots
-	e.windows, e.seen = windows, e.taken
-	if l.DurationMs > 0 {
-		e.endMs = max(e.endMs, asked.SentMs+l.DurationMs)
-	} else {
-		// An earlier reply that extends the lease may still arrive. Others may be using the lease's slots by then, so
-		// the lease must be closed.
-		e.endMs, e.closing, e.deniedMs = 0, true, e.lastMs
-	}
-	return true
-}
-
-// Unknown records that the outcome of an admission that asked for a lease is unknown. If the lease is new, the keeper
-// closes it.
-func (e *Entry) Unknown(asked uint64) {
-	if asked == e.id {
-		e.extending = false
-	}
-}
-
-// drop forgets the lease. At that point, the meter must not have any of the lease's requests in progress.
-func (e *Entry) drop() {
-	e.id, e.endMs, e.requests, e.taken, e.amountPico, e.usedPico, e.seq, e.woken, e.open = 0, 0, 0, 0, 0, 0, 0, 0, nil
-	e.windows, e.seen, e.extending, e.closing, e.reclose, e.done = nil, 0, false, false, false, done{}
-	e.rest()
-}
-
-// rest ends the keeper's duty if there is nothing to keep. The keeper's exchange stops sleeping, and the next
-// settlement needs a new keeper.
-func (e *Entry) rest() {
-	if !e.Held() {
-		e.keeper = 0
-	}
 }
 
 // find returns the index of a request of the lease that has not been reported, or -1.

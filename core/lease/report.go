@@ -7,7 +7,7 @@ func (e *Entry) Due() bool {
 	if len(e.flight.command) > 0 {
 		return false
 	}
-	return len(e.ended)+int(e.done.count) >= reportAt || e.slots > 0 && uint64(len(e.open)) > max(1, e.slots/2)
+	return len(e.ended)+int(e.done.count) >= reportAt || e.slots > 0 && uint64(len(e.open)) > max(1, e.slots/2) || e.low()
 }
 
 // Report returns the next report, or repeats the unconfirmed one. It returns nil if there is nothing to report. An
@@ -21,11 +21,11 @@ func (e *Entry) Report(now uint64, urgent bool) ([]byte, Sending) {
 			e.flight = flight{number: e.flight.number}
 			return nil, Sending{}
 		}
-		r.SentMs, e.flight.failed = e.lastMs, false
+		r.SentMs, e.flight.failed, e.flight.sentMs = e.lastMs, false, e.lastMs
 		return r.Encode(), Sending{e.flight.number, e.lastMs}
 	}
 	used := urgent || e.taken > e.woken
-	live := e.id != 0 && e.endMs > e.lastMs
+	live := e.live()
 	if e.id == 0 && !e.pending() {
 		return nil, Sending{}
 	}
@@ -41,7 +41,7 @@ func (e *Entry) Report(now uint64, urgent bool) ([]byte, Sending) {
 		e.woken = e.taken
 	}
 	count := uint64(len(r.Requests) + len(e.ended))
-	e.flight = flight{number: max(e.flight.number+1, e.lastMs), command: r.Encode(), open: open, count: count}
+	e.flight = flight{number: max(e.flight.number+1, e.lastMs), sentMs: e.lastMs, command: r.Encode(), open: open, count: count}
 	e.open, e.done, e.ended = nil, done{}, nil
 	if r.Close {
 		e.endMs, e.closing = 0, true
@@ -70,7 +70,6 @@ func (e *Entry) Confirmed(now uint64, sent Sending, reply *keymeter.ReportReply)
 	case reply.Lease.ID != e.id:
 		e.endMs, e.closing = 0, true // the meter does not know the lease
 	default:
-		e.extending = false
 		e.Granted(now, Asked{ID: e.id, SentMs: sent.Ms}, &reply.Lease, reply.Windows)
 	}
 }

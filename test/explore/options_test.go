@@ -80,6 +80,9 @@ func (w *world) timers(p *pending) []option {
 		ms = p.action.KeepMs
 	}
 	options := []option{{p.label("timer"), id, timer(id, ms)}}
+	if p.action.Code != abi.WaitTimer {
+		options = append(options, option{p.label("woken"), id, woken(id)})
+	}
 	if end := startMs + w.config.Routing.RequestMs; w.scenario.clock && w.nowMs < end {
 		options = append(options, option{p.label("timer, at the deadline"), id, timer(id, end-w.nowMs)})
 	}
@@ -102,6 +105,14 @@ func timer(id, ms uint64) func(*world) {
 			w.facts.kept = true // too late
 		}
 		w.step(abi.Event{Kind: abi.EventTimer, ID: id})
+	}
+}
+
+// woken ends a wait in the queue of the entry early, as a step of another exchange does.
+func woken(id uint64) func(*world) {
+	return func(w *world) {
+		w.remove(id)
+		w.step(abi.Event{Kind: abi.EventTimer, ID: id, Code: abi.TimerWoken})
 	}
 }
 

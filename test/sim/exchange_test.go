@@ -162,6 +162,7 @@ func (h *host) Stepped(in *abi.StepInput, out *abi.StepOutput) {
 		i.lookBack(x.pinned, in.Pinned)
 		i.pin(x.pinned, out.Pinned, out.PinnedKeepMs)
 		x.pinChanged(i.pinned[x.pinned].value)
+		i.wake(x.pinned, out.Wake)
 	}
 }
 
@@ -198,7 +199,14 @@ func (h *host) Start(a *abi.Action) {
 		x.fetch(a)
 	case abi.ActionWait:
 		o := x.outstanding(a.ID)
-		w.after(x.isolate.real(a.KeepMs), func() { x.reply(o, abi.Event{Kind: abi.EventTimer, ID: a.ID}, true) })
+		if a.Code != abi.WaitTimer {
+			x.isolate.queue(x, o, a.Code == abi.WaitFirst)
+		}
+		w.after(x.isolate.real(a.KeepMs), func() {
+			if x.open[o.id] == o {
+				x.reply(o, abi.Event{Kind: abi.EventTimer, ID: a.ID}, true)
+			}
+		})
 	default:
 		h.Violate("unexpected action %d", a.Kind)
 	}

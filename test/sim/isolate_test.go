@@ -11,6 +11,7 @@ type isolate struct {
 	pinned  map[string]pinnedRow
 	hot     map[string]hotRow
 	flights map[string]*flight
+	queues  map[string][]*waiting
 	seen    map[string]kvSeen // KV values that were read here; they stay until they are refreshed
 	offset  int64
 	rate    int64 // how much too fast the clock runs, in permille
@@ -47,7 +48,7 @@ type kvSeen struct {
 }
 
 func newIsolate(w *world, n int) *isolate {
-	return &isolate{w: w, number: n, pinned: map[string]pinnedRow{}, hot: map[string]hotRow{}, flights: map[string]*flight{}, back: map[string]bool{}, seen: map[string]kvSeen{}, random: fork(w.plan.Seed, uint64(n)+1000)}
+	return &isolate{w: w, number: n, pinned: map[string]pinnedRow{}, hot: map[string]hotRow{}, flights: map[string]*flight{}, queues: map[string][]*waiting{}, back: map[string]bool{}, seen: map[string]kvSeen{}, random: fork(w.plan.Seed, uint64(n)+1000)}
 }
 
 // clock returns the isolate's time in Unix milliseconds.

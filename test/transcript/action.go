@@ -76,7 +76,7 @@ func (p *Printer) about(a *abi.Action) string {
 	case abi.ActionSend:
 		return strings.TrimLeft(p.body(a.Body), "\n ")
 	case abi.ActionWait:
-		return duration(a.KeepMs)
+		return duration(a.KeepMs) + [...]string{abi.WaitTimer: "", abi.WaitLast: " in the queue", abi.WaitFirst: " first in the queue"}[a.Code]
 	case abi.ActionLog:
 		return logLine(a.Data)
 	case abi.ActionForward:

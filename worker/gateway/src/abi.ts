@@ -8,7 +8,7 @@ import { type Bytes, type Headers, MalformedError, NO_BYTES, NO_HEADERS, Reader,
 export { type Bytes, type Headers, MalformedError, NO_BYTES, Reader, Writer } from './codec.ts'
 
 /** Version changes with every change to the wire. Hosts compare it at startup. */
-export const ABI_VERSION = 9
+export const ABI_VERSION = 10
 
 /** Functions that the core exports: each takes a message and returns one. */
 export type Call = 'configure' | 'step' | 'reads' | 'apply'
@@ -50,7 +50,7 @@ export const EVENT_REPLY = 5
 export const EVENT_RESPONSE = 6
 /** EVENT_FAULT completes an ACTION_FETCH without a complete response, including during streaming. code is a Fault. */
 export const EVENT_FAULT = 7
-/** EVENT_TIMER completes ACTION_WAIT. */
+/** EVENT_TIMER completes ACTION_WAIT. code is TIMER_WOKEN if a step has woken the exchange. */
 export const EVENT_TIMER = 8
 /**
  * EVENT_DISCONNECT reports that the client disconnected before the end of the response. A host may omit it before
@@ -170,7 +170,13 @@ export const ACTION_FETCH = 7
  * or successful ACTION_FORWARD.
  */
 export const ACTION_RESPOND = 8
-/** ACTION_WAIT produces EVENT_TIMER after keepMs. */
+/**
+ * ACTION_WAIT produces EVENT_TIMER after keepMs. If code is WAIT_LAST or WAIT_FIRST, the exchange waits in the queue of
+ * its pinned entry, at the end or at the front, and a step's Wake may end the wait before. No other step may change
+ * the entry between this step's input and the moment from which the exchange is in the queue, as if the step
+ * changed the entry. An exchange is in the queue at most once. If an exchange that a step has woken no longer waits,
+ * because its time was over or it has ended, the host wakes the next one in its place.
+ */
 export const ACTION_WAIT = 9
 /**
  * ACTION_CANCEL drops the outstanding action with the same id, which then produces no event. If that action is
@@ -254,6 +260,15 @@ export const WHERE_MEMORY = 1
 export const WHERE_KV = 2
 /** a cache that the isolates of one data center share */
 export const WHERE_COLO = 4
+
+// The values of Code in ACTION_WAIT.
+/** the exchange is in no queue */
+export const WAIT_TIMER = 0
+export const WAIT_LAST = 1
+export const WAIT_FIRST = 2
+
+/** TIMER_WOKEN is the Code of an EVENT_TIMER before the end of its time. */
+export const TIMER_WOKEN = 1
 
 // The values of Code in ACTION_LOG.
 export const LOG_INFO = 0
@@ -444,6 +459,11 @@ export interface StepOutput {
   pinnedChanged: boolean
   pinned: Bytes
   pinnedKeepMs: number
+  /**
+   * wake is how many exchanges the host wakes that wait in the pinned entry's queue (ACTION_WAIT). If fewer wait, it
+   * wakes all of them.
+   */
+  wake: number
   state: Bytes
   actions: Action[]
 }
@@ -458,6 +478,7 @@ export function readStepOutput(r: Reader): StepOutput {
     pinnedChanged,
     pinned: pinnedChanged ? r.view() : NO_BYTES,
     pinnedKeepMs: pinnedChanged ? r.uint() : 0,
+    wake: pinnedChanged ? r.uint() : 0,
     state: r.view(),
     actions: readActions(r),
   }
@@ -571,6 +592,7 @@ const ACTION_FIELDS: Record<number, (r: Reader, a: Action) => void> = {
   },
   [ACTION_WAIT]: (r, a) => {
     a.keepMs = r.uint()
+    a.code = r.uint()
   },
   [ACTION_CANCEL]: () => undefined,
   [ACTION_LOG]: (r, a) => {

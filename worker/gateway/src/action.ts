@@ -35,6 +35,7 @@ import {
   OUTCOME_FAILED,
   OUTCOME_OK,
   OUTCOME_OVERLOADED,
+  WAIT_TIMER,
 } from './abi.ts'
 import { RequestBody } from './body.ts'
 import { Buffers } from './buffers.ts'
@@ -102,6 +103,11 @@ export class Actions {
     this.flight.grow(buffer)
   }
 
+  wait(action: Action): void {
+    if (action.code === WAIT_TIMER) this.tasks.wait(action)
+    else this.tasks.queue(action, this.incoming.isolate.queues, this.pinned)
+  }
+
   read(action: Action): void {
     read(this.incoming, this.tasks, action)
   }
@@ -157,7 +163,7 @@ const HANDLERS: Record<number, (actions: Actions, action: Action) => void> = {
   [ACTION_OPEN]: (x, action) => x.response.open(action),
   [ACTION_SEND]: (x, { body }) => x.response.stream?.send(x.buffers.body(body)),
   [ACTION_CLOSE]: (x) => x.response.stream?.close(),
-  [ACTION_WAIT]: (x, action) => x.tasks.wait(action),
+  [ACTION_WAIT]: (x, action) => x.wait(action),
   [ACTION_CANCEL]: (x, { id }) => x.tasks.cancel(id),
   [ACTION_PAUSE]: (x, { id }) => x.tasks.find(id)?.fetch?.pause(),
   [ACTION_RESUME]: (x, { id }) => x.tasks.find(id)?.fetch?.resume(),

@@ -5,6 +5,7 @@ import type { Engine } from './engine.ts'
 import { Flights } from './flight.ts'
 import { MemoryCache } from './memory.ts'
 import { Pinned } from './pinned.ts'
+import { Queues } from './queue.ts'
 
 /** The part of a step's input that belongs to its exchange. */
 export interface Input {
@@ -23,6 +24,7 @@ export class Isolate {
   readonly colo: Colo
   readonly memory = new MemoryCache()
   readonly flights = new Flights()
+  readonly queues = new Queues()
   private readonly pinned = new Pinned()
   // The core's shared blob from the latest step of any exchange.
   private shared: Bytes = NO_BYTES
@@ -43,7 +45,10 @@ export class Isolate {
     const entry = pinned === '' ? NO_BYTES : this.pinned.read(pinned)
     const out = this.engine.step(clock.now(), this.shared, state, attached, entry, event, waiting)
     if (out.sharedChanged) this.shared = out.shared.slice()
-    if (out.pinnedChanged) this.pinned.write(pinned, out.pinned, out.pinnedKeepMs)
+    if (out.pinnedChanged) {
+      this.pinned.write(pinned, out.pinned, out.pinnedKeepMs)
+      if (out.wake > 0) this.queues.wake(pinned, out.wake)
+    }
     return out
   }
 

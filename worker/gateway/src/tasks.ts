@@ -1,4 +1,14 @@
-import { ACTION_READ_BODY, type Action, type Bytes, EVENT_TIMER, type Headers as Fields, OUTCOME_OK } from './abi.ts'
+import {
+  ACTION_READ_BODY,
+  type Action,
+  type Bytes,
+  EVENT_TIMER,
+  type Headers as Fields,
+  OUTCOME_OK,
+  TIMER_WOKEN,
+  WAIT_FIRST,
+} from './abi.ts'
+import type { Queues } from './queue.ts'
 import type { Working } from './working.ts'
 
 /** Runs a step of the core with an event. */
@@ -87,6 +97,33 @@ export class Tasks {
     this.working.outlive()
     const timer = setTimeout(() => this.push(EVENT_TIMER, action.id, OUTCOME_OK), action.keepMs)
     this.add(action, () => clearTimeout(timer))
+  }
+
+  /**
+   * Waits in the queue of a pinned entry. Another request may resolve the promise, but only this one awaits it: when a
+   * request ends, the platform drops the continuations of its promises.
+   */
+  queue(action: Action, queues: Queues, key: string): void {
+    this.working.outlive()
+    const { id } = action
+    let wake = (): void => undefined
+    const woken = new Promise<void>((resolve) => {
+      wake = resolve
+    })
+    const timer = setTimeout(() => {
+      queues.leave(key, wake)
+      this.push(EVENT_TIMER, id, OUTCOME_OK)
+    }, action.keepMs)
+    const task = this.add(action, () => {
+      clearTimeout(timer)
+      queues.leave(key, wake)
+    })
+    queues.join(key, wake, action.code === WAIT_FIRST)
+    void woken.then(() => {
+      if (this.find(id) !== task) return queues.wake(key, 1)
+      clearTimeout(timer)
+      this.push(EVENT_TIMER, id, TIMER_WOKEN)
+    })
   }
 
   /** Cancels an action. If a result arrives later, it is ignored. */

@@ -55,13 +55,14 @@ const encoders = {
 
 const decoders = {
   StepOutput(r) {
-    const { sharedChanged, shared, pinnedChanged, pinned, pinnedKeepMs, state, actions } = abi.readStepOutput(r)
+    const { sharedChanged, shared, pinnedChanged, pinned, pinnedKeepMs, wake, state, actions } = abi.readStepOutput(r)
     return {
       SharedChanged: sharedChanged,
       Shared: hex(shared),
       PinnedChanged: pinnedChanged,
       Pinned: hex(pinned),
       PinnedKeepMs: pinnedKeepMs,
+      Wake: wake,
       State: hex(state),
       Actions: actions.map(action),
     }

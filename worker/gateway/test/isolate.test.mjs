@@ -7,7 +7,14 @@ import { Isolate } from '../src/isolate.ts'
 const bytes = (value) => new TextEncoder().encode(value)
 const text = (value) => new TextDecoder().decode(value)
 
-const UNCHANGED = { sharedChanged: false, shared: NO_BYTES, pinnedChanged: false, pinned: NO_BYTES, pinnedKeepMs: 0 }
+const UNCHANGED = {
+  sharedChanged: false,
+  shared: NO_BYTES,
+  pinnedChanged: false,
+  pinned: NO_BYTES,
+  pinnedKeepMs: 0,
+  wake: 0,
+}
 
 /**
  * Creates an isolate whose steps have the given outputs. Its function step returns the isolate's data that a step
