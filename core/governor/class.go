@@ -14,6 +14,8 @@ const (
 	joinsDigits // a separator between groups of digits: space ( )
 	inToken     // a token may continue with it after a word: / : = $
 	isEqual     // =
+	isOdd       // a word that isCommon rejects
+	isNamed     // a word that names rejects
 )
 
 func isDigitByte(b byte) bool  { return b-'0' < 10 }

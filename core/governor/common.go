@@ -8,33 +8,47 @@ import "math/bits"
 // more, because they take function calls.
 //
 //go:noinline
-func skipCommon(text []byte) (start, end int, kinds uint16) {
-	for from := 0; ; {
+func (s *Scanner) skipCommon(text []byte, from int) (start, end int, kinds uint16) {
+	for {
 		i := from + separators(text[from:])
 		if i+1 >= len(text) {
 			return from, from, 0
 		}
-		if class[text[i]]&opens != 0 {
-			if mayOpen(text[i], text[i+1]) {
+		t := text[i:]
+		first := class[t[0]]
+		if first&opens != 0 {
+			if mayOpen(t[0], t[1]) {
 				return i, i, 0
 			}
 			from = i + 1
 			continue
 		}
 		n := 0
-		if i+17 < len(text) {
-			w := eight(text[i:i+8]) | 0x20 // the first letter may be a capital
+		if len(t) > margin {
+			w := eight(t) | 0x20 // the first letter may be a capital
 			n = lowerCase(w)
 			if n == 8 {
-				n += lowerCase(eight(text[i+8 : i+16]))
+				n += lowerCase(eight(t[8:]))
 			}
-			b := text[i+n]
-			if n > 0 && n < minToken && class[b]&(inWord|isEnding|isEqual) == 0 && (b != ' ' || text[i+n+1] != '=') {
-				if h := hashOf(uint32(w), text[i+n/2], text[i+n-1], n); n == 1 || likely[h>>5]>>(h&31)&1 == 0 || !isLikelyInside(text[i:i+n]) {
-					from = i + n
+			c := class[t[n]]
+			if n > 0 && n < minToken && c&(inWord|isEnding|isEqual) == 0 && t[n+1] != '=' {
+				if h := hashOf(uint32(w), t[n/2], t[n-1], n); likely[h>>5]>>(h&31)&1 != 0 && n > 1 && isLikelyInside(t[:n]) {
+					if kinds = first | inWord | isLower; !s.passes(text, i, i+n, kinds) {
+						return i, i + n, kinds
+					}
+				}
+				from = i + n
+				continue
+			}
+			if (c|first)&(isJoint|isUpper) != 0 {
+				length, kinds := plainParts(t)
+				if length > 0 {
+					from = i + length
 					continue
 				}
-				return i, i + n, class[text[i]] | inWord | isLower
+				if kinds != 0 {
+					return i, i, kinds
+				}
 			}
 		}
 		end, kinds, common := readCommon(text, i, n)
@@ -42,6 +56,91 @@ func skipCommon(text []byte) (start, end int, kinds uint16) {
 			return i, end, kinds
 		}
 		from = end
+	}
+}
+
+// passes reports whether a word that may be in the vocabulary needs no closer look. It records the subjects that the
+// word names.
+//
+//go:noinline
+func (s *Scanner) passes(text []byte, start, end int, kinds uint16) bool {
+	return !(end-start == 2 && s.isPair(text, start)) && s.noted(text, start, end, kinds)
+}
+
+// margin is the number of bytes that must follow the start of a word, so that the loops need not look for the end of
+// the text.
+const margin = 32
+
+// plainParts returns the length of the word at the start of text. The word has several parts, but it has no digits,
+// none of its parts may be in the vocabulary, and it needs no closer look for another reason: toAdmit, x.Close,
+// end_of_line. For such a word, isCommon returns true, or names does without noting anything. For other words, the
+// length is 0, and common is not set if isCommon returns false.
+//
+//go:noinline
+func plainParts(text []byte) (length int, kinds uint16) {
+	run, mixed, joint := 0, false, false // the start of the run of letters
+	if class[text[0]]&isJoint != 0 {
+		if text[0] == '-' {
+			return 0, isOdd
+		}
+		run, mixed, joint = 1, true, true
+	}
+	for p := run; ; {
+		t := text[p:]
+		if p >= minToken || len(t) < 17 {
+			return 0, isOdd
+		}
+		n := 0
+		for first := true; n < minToken && (class[t[n]]&isLower != 0 || first && class[t[n]]&isUpper != 0); n++ {
+			first = false
+		}
+		end := p + n
+		mixed = mixed || p > 0 && class[t[0]]&isUpper != 0
+		if n == 0 {
+			if !mixed && class[t[0]]&isJoint != 0 {
+				return 0, 0
+			}
+			return 0, isOdd
+		}
+		if end >= minToken {
+			return 0, isOdd
+		}
+		after := class[t[n]]
+		if n > 1 && isLikely(t[:n]) {
+			if end > n || after&(isUpper|isJoint) != 0 {
+				return 0, isOdd | isNamed
+			}
+			return 0, isOdd
+		}
+		if after&isUpper != 0 {
+			if n == 1 && class[t[0]]&isUpper != 0 {
+				return 0, isOdd
+			}
+			p = end
+			continue
+		}
+		for q := run; q < p; q++ {
+			if (q == run || class[text[q]]&isUpper != 0) && isLikely(text[q:end]) {
+				return 0, isOdd
+			}
+		}
+		if after&isJoint != 0 {
+			joint = true
+			end++
+			p, run = end, end
+			if after = class[t[n+1]]; after&inWord != 0 {
+				continue
+			}
+		} else if mixed && n > len("key") && mayGlue(t[n-1]) && glued(t[:n]) != 0 {
+			return 0, isOdd
+		}
+		if after&(inWord|isEnding|isEqual) != 0 || joint && after&inToken != 0 || text[end] == ' ' && text[end+1] == '=' || end <= 2 || end >= minToken || isInitials(text[:end]) {
+			if mixed {
+				return 0, isOdd
+			}
+			return 0, 0
+		}
+		return end, 0
 	}
 }
 

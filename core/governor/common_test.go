@@ -1,7 +1,9 @@
 package governor
 
 import (
+	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -16,5 +18,45 @@ func TestCutsBesideContext(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestPlainParts compares the fast look at words of several parts with the slow one.
+func TestPlainParts(t *testing.T) {
+	random := rand.New(rand.NewPCG(30, 5))
+	parts := []string{"to", "Admit", "my", "token", "Token", "key", "acmekey", "Password", "policy", "x", "B", "O", "D", "line", "é", "CPU", "7", "end", "Ab", "of"}
+	joints := []string{"", "", "", "_", ".", "-", "'", "%", "+", "~", "--"}
+	ends := []string{" ", "\"", ",", "\n", ":", "=", " = ", " =", "/", "$", "@", "(", ". ", ".\n", "'", "? "}
+	skipped, odd := 0, 0
+	for range 200_000 {
+		var b strings.Builder
+		for range 1 + random.IntN(4) {
+			b.WriteString(joints[random.IntN(len(joints))] + parts[random.IntN(len(parts))])
+		}
+		text := []byte(b.String() + ends[random.IntN(len(ends))] + strings.Repeat("a ", margin))
+		if class[text[0]]&(isLower|isUpper|isJoint) == 0 {
+			continue
+		}
+		length, result := plainParts(text)
+		end, kinds := readWord(text)
+		s := NewScanner(AllRules())
+		_, inner, common := readCommon(text, 0, 0)
+		named := s.names(text, 0, end, kinds) && s.recorded == 0 && s.lastPair == 0
+		switch {
+		case length > 0:
+			if skipped++; length != end || !common && !named {
+				t.Fatalf("%q: %d bytes are skipped", text[:end+2], length)
+			}
+		case result&isOdd != 0:
+			if odd++; common {
+				t.Fatalf("%q (%b) is common", text[:end+2], inner)
+			}
+			if result&isNamed != 0 && named {
+				t.Fatalf("%q needs no closer look", text[:end+2])
+			}
+		}
+	}
+	if skipped < 1000 || odd < 1000 {
+		t.Errorf("%d words skipped, %d odd", skipped, odd)
 	}
 }

@@ -154,8 +154,8 @@ func (s *Scanner) words(v *view, from int, final bool) int {
 	for from < len(text) {
 		decided, read, kinds := from, 0, uint16(0)
 		if !s.inLong && s.edge <= s.base+from {
-			start, end, k := skipCommon(text[from:])
-			from, read, kinds = from+start, end-start, k
+			start, end, k := s.skipCommon(text, from)
+			from, read, kinds = start, end-start, k
 		}
 		i := from + separators(text[from:])
 		if i > from {
@@ -210,8 +210,8 @@ func (s *Scanner) unusual(v *view, start, end int, kinds uint16, final bool) (ne
 		return start, true
 	}
 	next = end
-	if !s.inLong && !s.names(v.text, start, end, kinds) {
-		if next, wait = s.word(v, start, end, kinds, final); wait {
+	if !s.inLong && (kinds&isNamed != 0 || !s.names(v.text, start, end, kinds)) {
+		if next, wait = s.word(v, start, end, kinds&^(isOdd|isNamed), final); wait {
 			return start, true
 		}
 	}
