@@ -7,6 +7,7 @@ import (
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/exchange"
+	"github.com/postern-ai/postern/core/lease"
 	objects "github.com/postern-ai/postern/core/object"
 	"github.com/postern-ai/postern/host"
 )
@@ -68,10 +69,10 @@ type timedStepper struct {
 	engine timedEngine
 }
 
-func (s timedStepper) Step(in *abi.StepInput) (abi.StepOutput, error) {
-	out, err := s.Stepper.Step(in)
+func (s timedStepper) Step(in *abi.StepInput, entry *lease.Entry) (abi.StepOutput, *lease.Entry, error) {
+	out, next, err := s.Stepper.Step(in, entry)
 	s.engine.shorten(out.Actions)
-	return out, err
+	return out, next, err
 }
 
 // waiting runs "waiting N": it waits until exchanges have started N timers since the reset. Only the Go host counts them.
