@@ -40,7 +40,7 @@ function shortest(work) {
 
 async function scanner() {
   const file = join(OUT, 'governor.wasm')
-  const flags = ['-target', 'tools/target.json', '-opt=s', '-no-debug', '-panic=trap', '-gc=leaking']
+  const flags = ['-target', 'tools/target.json', '-opt=2', '-no-debug', '-panic=trap', '-gc=leaking']
   await output('tinygo', ['build', ...flags, '-o', file, './bench/governor'])
   const { exports } = new WebAssembly.Instance(new WebAssembly.Module(readFileSync(file)), {})
   exports._initialize?.()
