@@ -41,12 +41,11 @@ func (s *Scanner) skipCommon(text []byte, from int) (start, end int, kinds uint1
 				continue
 			}
 			if (c|first)&(isJoint|isUpper) != 0 {
-				length, kinds := plainParts(t)
-				if length > 0 {
+				switch length, kinds := plainParts(t); {
+				case length > 0:
 					from = i + length
 					continue
-				}
-				if kinds != 0 {
+				case kinds != 0:
 					return i, i, kinds
 				}
 			}
@@ -70,79 +69,6 @@ func (s *Scanner) passes(text []byte, start, end int, kinds uint16) bool {
 // margin is the number of bytes that must follow the start of a word, so that the loops need not look for the end of
 // the text.
 const margin = 32
-
-// plainParts returns the length of the word at the start of text. The word has several parts, but it has no digits,
-// none of its parts may be in the vocabulary, and it needs no closer look for another reason: toAdmit, x.Close,
-// end_of_line. For such a word, isCommon returns true, or names does without noting anything. For other words, the
-// length is 0, and common is not set if isCommon returns false.
-//
-//go:noinline
-func plainParts(text []byte) (length int, kinds uint16) {
-	run, mixed, joint := 0, false, false // the start of the run of letters
-	if class[text[0]]&isJoint != 0 {
-		if text[0] == '-' {
-			return 0, isOdd
-		}
-		run, mixed, joint = 1, true, true
-	}
-	for p := run; ; {
-		t := text[p:]
-		if p >= minToken || len(t) < 17 {
-			return 0, isOdd
-		}
-		n := 0
-		for first := true; n < minToken && (class[t[n]]&isLower != 0 || first && class[t[n]]&isUpper != 0); n++ {
-			first = false
-		}
-		end := p + n
-		mixed = mixed || p > 0 && class[t[0]]&isUpper != 0
-		if n == 0 {
-			if !mixed && class[t[0]]&isJoint != 0 {
-				return 0, 0
-			}
-			return 0, isOdd
-		}
-		if end >= minToken {
-			return 0, isOdd
-		}
-		after := class[t[n]]
-		if n > 1 && isLikely(t[:n]) {
-			if end > n || after&(isUpper|isJoint) != 0 {
-				return 0, isOdd | isNamed
-			}
-			return 0, isOdd
-		}
-		if after&isUpper != 0 {
-			if n == 1 && class[t[0]]&isUpper != 0 {
-				return 0, isOdd
-			}
-			p = end
-			continue
-		}
-		for q := run; q < p; q++ {
-			if (q == run || class[text[q]]&isUpper != 0) && isLikely(text[q:end]) {
-				return 0, isOdd
-			}
-		}
-		if after&isJoint != 0 {
-			joint = true
-			end++
-			p, run = end, end
-			if after = class[t[n+1]]; after&inWord != 0 {
-				continue
-			}
-		} else if mixed && n > len("key") && mayGlue(t[n-1]) && glued(t[:n]) != 0 {
-			return 0, isOdd
-		}
-		if after&(inWord|isEnding|isEqual) != 0 || joint && after&inToken != 0 || text[end] == ' ' && text[end+1] == '=' || end <= 2 || end >= minToken || isInitials(text[:end]) {
-			if mixed {
-				return 0, isOdd
-			}
-			return 0, 0
-		}
-		return end, 0
-	}
-}
 
 // readCommon reads the word at i, up to minToken bytes. The caller knows that the first n bytes are lowercase
 // letters, or that the first is a capital and the others are lowercase letters. If the word needs no closer look,
