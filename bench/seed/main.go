@@ -43,8 +43,8 @@ type tenant struct {
 var tenants = []tenant{
 	{name: "bench", plan: lending, keys: 1},
 	{name: "governed", plan: lending, keys: 1, governor: true},
-	{name: "default", plan: exact, keys: 256},
-	{name: "default-governed", plan: governed, keys: 256, governor: true},
+	{name: "default", plan: exact, keys: 128},
+	{name: "default-governed", plan: governed, keys: 128, governor: true},
 	{name: "cold", plan: exact, keys: 20},
 	{name: "warm", plan: exact, keys: 1},
 	{name: "hot", plan: lending, keys: 1},
