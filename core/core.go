@@ -76,8 +76,8 @@ func (c *Core) Step(message []byte) []byte {
 	return encode(&out, out.Size())
 }
 
-// Advance is Step for hosts in Go that keep the exchange's state and its pinned entry decoded; see exchange.State.Step. The output may share
-// memory with the input and with the core, so neither must be changed afterward.
+// Advance is Step for hosts in Go that keep the exchange's state and its pinned entry decoded; see exchange.State.Step.
+// The output may share memory with the input and with the core, so neither must be changed afterward.
 func (c *Core) Advance(s *exchange.State, room *exchange.Room, in *abi.StepInput, entry *lease.Entry) abi.StepOutput {
 	return s.Step(room, c.config, in, entry)
 }

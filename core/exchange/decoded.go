@@ -70,8 +70,8 @@ func (r *Room) keepEntry(detach bool) {
 // not be changed any more.
 func (r *Room) Entry() *lease.Entry { return r.entry }
 
-// detachBytes is the size of an event above which the state and the entry keep no memory of the event. Texts such as a model's name
-// would otherwise keep a long prompt in memory for as long as the exchange runs.
+// detachBytes is the size of an event above which the state and the entry keep no memory of the event. Texts such as a
+// model's name would otherwise keep a long prompt in memory for as long as the exchange runs.
 const detachBytes = 8 << 10
 
 // Keep makes the result of the room's last Step the state.

@@ -88,7 +88,8 @@ func mayBeLeased(command *keymeter.Admit) bool {
 }
 
 // askForLease makes the admission ask for the lease, if nobody does. It always returns false, because the meter must
-// decide. If an exchange that was woken does not ask, no reply will wake the exchanges that still wait, so all of them continue.
+// decide. If an exchange that was woken does not ask, no reply will wake the exchanges that still wait, so all of them
+// continue.
 func (x *exchange) askForLease(e *lease.Entry, command *keymeter.Admit) bool {
 	id, changed := e.Ask(x.now, x.s.record.Version, x.random(), x.keeperID())
 	if changed {

@@ -212,8 +212,12 @@ func (e *Entry) pending() bool {
 	return len(e.open)+len(e.ended)+len(e.flight.command) > 0 || e.done.count > 0
 }
 
+// forMeter reports whether the entry has a lease, or something to report to the meter. The keeper then wakes at each
+// interval of reports.
+func (e *Entry) forMeter() bool { return e.id != 0 || e.pending() }
+
 // Held reports whether the entry has a lease, or something to report to the meter or the Ledger.
-func (e *Entry) Held() bool { return e.id != 0 || e.pending() || e.tally.held() }
+func (e *Entry) Held() bool { return e.forMeter() || e.tally.held() }
 
 // tick moves the entry to now. If the clock went back, replies to earlier commands no longer say when the lease ends.
 // tick then ends the lease permanently and returns false.
@@ -228,8 +232,8 @@ func (e *Entry) tick(now uint64) bool {
 	return ok
 }
 
-// WentBack reports whether the clock has gone back since the entry was decoded or copied. The entry must then be written, even
-// if nothing else has changed. Otherwise the lease would be used again once the clock has caught up.
+// WentBack reports whether the clock has gone back since the entry was decoded or copied. The entry must then be
+// written, even if nothing else has changed. Otherwise the lease would be used again once the clock has caught up.
 func (e *Entry) WentBack() bool { return e.wentBack }
 
 // Request is a request that asks for admission.
@@ -325,8 +329,10 @@ func (e *Entry) Settle(now uint64, s *keymeter.Settle) bool {
 	e.tick(now)
 	i := e.find(s.RequestID)
 	if i < 0 {
-		if !e.Held() || e.full() && !e.inFlight(s.RequestID) {
-			return false // this would create an empty entry again, and the host may have no room for it
+		if !e.forMeter() || e.full() && !e.inFlight(s.RequestID) {
+			// There may be no entry, and no room for a new one in the host. Or there is only a tally, for which a keeper
+			// may sleep so long that the platform stops it before it reports the settlement.
+			return false
 		}
 		e.ended = append(e.ended, s.Encode())
 		return true

@@ -154,7 +154,7 @@ func (e *Entry) Nap(now, exchange uint64) (ms uint64) {
 // napMs returns how long the keeper sleeps. If there is nothing else to keep, it sleeps until a tally is due.
 func (e *Entry) napMs(now uint64) uint64 {
 	t := &e.tally
-	if e.id != 0 || e.pending() || !t.held() {
+	if e.forMeter() || !t.held() {
 		return ReportMs
 	}
 	due := t.sinceMs

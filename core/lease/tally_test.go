@@ -189,3 +189,17 @@ func TestCopyCountsForItself(t *testing.T) {
 		t.Errorf("%x, then %x", before, after)
 	}
 }
+
+// TestSettlementsDoNotWaitForTallies: a keeper that has only a tally sleeps longer than an interval of reports, so a
+// settlement goes to the meter at once.
+func TestSettlementsDoNotWaitForTallies(t *testing.T) {
+	e := &lease.Entry{}
+	ended(e, start, "a", ledger.EndLimited)
+	e.Keep(start, 1)
+	if ms := e.Nap(start, 1); ms <= lease.ReportMs {
+		t.Fatalf("the keeper sleeps for %d ms", ms)
+	}
+	if e.Settle(start+10, &keymeter.Settle{RequestID: "b", Outcome: keymeter.Served, Model: "m"}) {
+		t.Error("the settlement waits for the tally")
+	}
+}

@@ -10,8 +10,8 @@ import (
 	"github.com/postern-ai/postern/core/lease"
 )
 
-// Core runs a step of the core, once with an encoded state and pinned entry, and twice with decoded ones. All results must be the same,
-// and the state before the step must not change. A host calls it from Run.
+// Core runs a step of the core, once with an encoded state and pinned entry, and twice with decoded ones. All results must
+// be the same, and the state before the step must not change. A host calls it from Run.
 func (x *Exchange) Core(h Host, cfg *config.Config, in *abi.StepInput) abi.StepOutput {
 	event := in.Event
 	event.Data = slices.Clone(in.Event.Data)

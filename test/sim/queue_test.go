@@ -15,6 +15,7 @@ type waiting struct {
 func (q *waiting) ended() bool { return q.o.canceled || q.x.over || q.x.open[q.o.id] != q.o }
 
 func (i *isolate) queue(x *exchange, o *open, first bool) {
+	i.w.stats.Queued++
 	at := len(i.queues[x.pinned])
 	if first {
 		at = 0
@@ -32,6 +33,7 @@ func (i *isolate) wake(key string, n uint64) {
 				i.wake(key, 1)
 				return
 			}
+			i.w.stats.Woken++
 			q.x.reply(q.o, abi.Event{Kind: abi.EventTimer, ID: q.o.id, Code: abi.TimerWoken}, true)
 		})
 	}

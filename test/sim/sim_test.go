@@ -80,6 +80,9 @@ func runWorlds(t *testing.T, n uint64, generate func(seed uint64) *plan) {
 	}
 	workers.Wait()
 	fmt.Printf("%s\n%.1f ms per world and processor\n", all, float64(time.Since(start).Milliseconds())*float64(runtime.GOMAXPROCS(0))/float64(max(1, all.Worlds)))
+	if all.Leased > 10_000 && all.Woken == 0 {
+		t.Errorf("of %d waits for a lease, no step has ended any", all.Queued)
+	}
 	for rule, seeds := range found {
 		slices.Sort(seeds)
 		t.Errorf("%s is violated by %d seeds: %d", rule, len(seeds), seeds[:min(len(seeds), 20)])

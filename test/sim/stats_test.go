@@ -9,6 +9,7 @@ import (
 type stats struct {
 	Worlds, Calm, Exchanges, Steps, Commands, Fetches, Faults, Operations, Left, Expired, Followed, Withheld int
 	Leases, Leased, Booked, ReportedLate                                                                     int
+	Queued, Woken                                                                                            int // waits for a lease, and those that a step has ended
 	Unknown, Reruns                                                                                          int
 	Guarded                                                                                                  int // requests refused because they made too many calls for their budgets
 	statuses                                                                                                 map[uint64]int
@@ -35,6 +36,8 @@ func (s *stats) plus(o *stats) {
 	s.Leases += o.Leases
 	s.Leased += o.Leased
 	s.Booked += o.Booked
+	s.Queued += o.Queued
+	s.Woken += o.Woken
 	s.ReportedLate += o.ReportedLate
 	s.Followed += o.Followed
 	s.Withheld += o.Withheld
@@ -54,8 +57,8 @@ func (s *stats) String() string {
 	}
 	slices.Sort(statuses)
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d worlds (%d without fault classes), %d exchanges, %d steps, %d object commands, %d fetches, %d exchanges in another's flight, %d chunks withheld, %d faults, %d operator changes, %d expired reservations\n%d leases admitted %d requests; %d were booked as unreported, %d of them reported late\n%d requests got an unknown outcome, %d ran again\n%d requests made too many calls for their budgets\nresponses:",
-		s.Worlds, s.Calm, s.Exchanges, s.Steps, s.Commands, s.Fetches, s.Followed, s.Withheld, s.Faults, s.Operations, s.Expired, s.Leases, s.Leased, s.Booked, s.ReportedLate, s.Unknown, s.Reruns, s.Guarded)
+	fmt.Fprintf(&b, "%d worlds (%d without fault classes), %d exchanges, %d steps, %d object commands, %d fetches, %d exchanges in another's flight, %d chunks withheld, %d faults, %d operator changes, %d expired reservations\n%d leases admitted %d requests; %d were booked as unreported, %d of them reported late\n%d waits for a lease, %d ended by a step\n%d requests got an unknown outcome, %d ran again\n%d requests made too many calls for their budgets\nresponses:",
+		s.Worlds, s.Calm, s.Exchanges, s.Steps, s.Commands, s.Fetches, s.Followed, s.Withheld, s.Faults, s.Operations, s.Expired, s.Leases, s.Leased, s.Booked, s.ReportedLate, s.Queued, s.Woken, s.Unknown, s.Reruns, s.Guarded)
 	for _, status := range statuses {
 		name := fmt.Sprint(status)
 		if status == 0 {
