@@ -9,7 +9,7 @@ import (
 type stats struct {
 	Worlds, Calm, Exchanges, Steps, Commands, Fetches, Faults, Operations, Left, Expired, Followed, Withheld int
 	Leases, Leased, Booked, ReportedLate                                                                     int
-	Queued, Woken                                                                                            int // waits for a lease, and those that a step has ended
+	Queued, Woken                                                                                            int // waits for a lease, and waits that a step has ended
 	Unknown, Reruns                                                                                          int
 	Guarded                                                                                                  int // requests refused because they made too many calls for their budgets
 	statuses                                                                                                 map[uint64]int
