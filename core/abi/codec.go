@@ -16,9 +16,6 @@ var ErrMalformed = errors.New("abi: malformed message")
 // The primitives are not inlined, because they have hundreds of call sites and inlining would make the module 50%
 // larger.
 
-// maxUintBytes is the length of the longest number.
-const maxUintBytes = 10
-
 // Writer appends values to Buf.
 type Writer struct{ Buf []byte }
 
@@ -26,29 +23,15 @@ type Writer struct{ Buf []byte }
 //
 //go:noinline
 func (w *Writer) Uint(v uint64) {
-	n := len(w.Buf)
-	if v < 0x80 && n < cap(w.Buf) { // most numbers, without a loop and a call of append
-		w.Buf = w.Buf[:n+1]
-		w.Buf[n] = byte(v)
+	if v < 0x80 { // most numbers, without a loop
+		w.Buf = append(w.Buf, byte(v))
 		return
 	}
-	w.grow(maxUintBytes)
-	digits := w.Buf[n : n+maxUintBytes]
-	i := 0
-	for ; v >= 0x80; i++ {
-		digits[i] = byte(v) | 0x80
+	for v >= 0x80 {
+		w.Buf = append(w.Buf, byte(v)|0x80)
 		v >>= 7
 	}
-	digits[i] = byte(v)
-	w.Buf = w.Buf[:n+i+1]
-}
-
-// grow makes room for n more bytes. In a core that is compiled for size, each append is a call, so the primitives above
-// and below append only when the buffer is full.
-func (w *Writer) grow(n int) {
-	if cap(w.Buf)-len(w.Buf) < n {
-		w.Buf = append(w.Buf, make([]byte, n)...)[:len(w.Buf)]
-	}
+	w.Buf = append(w.Buf, byte(v))
 }
 
 // Int appends a signed number in zigzag encoding. Only rows, states, commands and their replies contain signed numbers.
@@ -57,9 +40,9 @@ func (w *Writer) Int(v int64) { w.Uint(uint64(v<<1) ^ uint64(v>>63)) }
 // Bool appends 0 or 1.
 func (w *Writer) Bool(v bool) {
 	if v {
-		w.Uint(1)
+		w.Buf = append(w.Buf, 1)
 	} else {
-		w.Uint(0)
+		w.Buf = append(w.Buf, 0)
 	}
 }
 
@@ -68,10 +51,7 @@ func (w *Writer) Bool(v bool) {
 //go:noinline
 func (w *Writer) Bytes(v []byte) {
 	w.Uint(uint64(len(v)))
-	n := len(w.Buf)
-	w.grow(len(v))
-	w.Buf = w.Buf[:n+len(v)]
-	copy(w.Buf[n:], v)
+	w.Buf = append(w.Buf, v...)
 }
 
 // String appends a string.
@@ -79,10 +59,7 @@ func (w *Writer) Bytes(v []byte) {
 //go:noinline
 func (w *Writer) String(v string) {
 	w.Uint(uint64(len(v)))
-	n := len(w.Buf)
-	w.grow(len(v))
-	w.Buf = w.Buf[:n+len(v)]
-	copy(w.Buf[n:], v)
+	w.Buf = append(w.Buf, v...)
 }
 
 // Reader reads values from Buf. After the first malformed value it returns only zero values, and Err returns an error.
@@ -128,9 +105,9 @@ func (r *Reader) Uint() uint64 {
 		return uint64(v)
 	}
 	var v uint64
-	for i := 0; i < len(r.Buf) && i < maxUintBytes; i++ {
+	for i := 0; i < len(r.Buf) && i < 10; i++ {
 		b := r.Buf[i]
-		if i == maxUintBytes-1 && b > 1 || i > 0 && b == 0 {
+		if i == 9 && b > 1 || i > 0 && b == 0 {
 			break
 		}
 		v |= uint64(b&0x7f) << (7 * i)

@@ -110,23 +110,16 @@ func AddTerm(terms, term string) string {
 //
 //go:noinline
 func NextTerm(list string) (term, rest string) {
-	return splitAt(list, ',')
+	term, rest, _ = strings.Cut(list, ",")
+	return term, rest
 }
 
 // SplitTerm returns the field and the value of a term.
 //
 //go:noinline
 func SplitTerm(term string) (member, value string) {
-	return splitAt(term, '=')
-}
-
-// splitAt returns the texts before and after the first separator. Without one, after is empty. strings.Cut would search for a
-// string, which is not inlined.
-func splitAt(text string, separator byte) (before, after string) {
-	if at := strings.IndexByte(text, separator); at >= 0 {
-		return text[:at], text[at+1:]
-	}
-	return text, ""
+	member, value, _ = strings.Cut(term, "=")
+	return member, value
 }
 
 // TermOf returns the value of a field in a list of terms. If the list has no term for the field, ok is false.

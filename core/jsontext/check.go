@@ -115,7 +115,6 @@ func (s *scanner) peek() byte {
 	return 0
 }
 
-//go:inline
 func (s *scanner) space() {
 	for s.at < len(s.data) {
 		switch s.data[s.at] {
@@ -219,7 +218,6 @@ func (s *scanner) after() (done bool, p Problem) {
 	}
 }
 
-//go:inline
 func (s *scanner) word(w string) Problem {
 	if len(s.data)-s.at < len(w) || string(s.data[s.at:s.at+len(w)]) != w {
 		return Syntax
@@ -228,7 +226,6 @@ func (s *scanner) word(w string) Problem {
 	return OK
 }
 
-//go:inline
 func (s *scanner) digits() bool {
 	start := s.at
 	for s.at < len(s.data) && s.data[s.at] >= '0' && s.data[s.at] <= '9' {
@@ -389,8 +386,6 @@ func (s *scanner) duplicate(first int) bool {
 
 // compare orders keys by their unescaped text. It does not allocate, because sorting copies of a large body's keys
 // would take hundreds of megabytes.
-//
-//go:inline
 func (s *scanner) compare(a, b span) int {
 	x, y := s.data[a.start:a.end], s.data[b.start:b.end]
 	for len(x) > 0 && len(y) > 0 {
