@@ -90,7 +90,7 @@ func (m *meter) lentBefore(a *Admit) Lease {
 // removeLease removes a closed or booked lease but remembers its ID. A late Admit that asks for the lease must not
 // create it again.
 func (m *meter) removeLease(id uint64) {
-	m.rememberAdmission(closedName(id))
+	m.rememberClosed(id)
 	m.leases = slices.DeleteFunc(m.leases, func(l lease) bool { return l.id == id })
 }
 
@@ -193,8 +193,8 @@ func (c *call) takeReport(r *Report) (reply ReportReply) {
 		reply.Lease = c.reportLease(l, r)
 	} else if row, ok := c.row(rowLease + leaseName(r.LeaseID)); ok {
 		reply.Lease = c.reportLate(r, row)
-	} else if name := closedName(r.LeaseID); r.Close && r.LeaseID != 0 && !m.knowsAdmission(name) {
-		m.rememberAdmission(name) // the Admit that asks for the lease may arrive late
+	} else if r.Close && r.LeaseID != 0 {
+		m.rememberClosed(r.LeaseID) // the Admit that asks for the lease may arrive late
 	}
 	reply.Windows = m.windows(c.limits())
 	c.finish()
@@ -285,8 +285,6 @@ func (c *call) closeLease(l *lease) {
 	m.balance(l.startMs)
 	m.removeLease(l.id)
 }
-
-func closedName(id uint64) string { return "closed " + leaseName(id) }
 
 // Unreported is the model name under which the usage counts lent budget that was never reported.
 const Unreported = "(unreported)"

@@ -157,7 +157,7 @@ func (c *call) lend(id uint64, amount int64, lifetimeMs uint64) Lease {
 		l.slots = c.lendableSlots()
 	}
 	terms := c.terms(l, amount)
-	if terms.durationMs == 0 || created && (l.slots == 0 || m.knowsAdmission(closedName(id)) || len(m.leases) == maxLeases) {
+	if terms.durationMs == 0 || created && (l.slots == 0 || m.knowsClosed(id) || len(m.leases) == maxLeases) {
 		if created {
 			return Lease{}
 		}

@@ -162,14 +162,42 @@ func TestMeterAsksBeforeItLends(t *testing.T) {
 	}
 }
 
-// TestLeaseClosedBeforeItIsAskedFor checks an Admit that arrives after its lease was closed. The Admit does not
-// create the lease, because nobody would use it.
+// TestLeaseClosedBeforeItIsAskedFor checks an Admit that arrives after its lease was closed, and after many other
+// admissions and leases. The Admit does not create the lease, because nobody would use it.
 func TestLeaseClosedBeforeItIsAskedFor(t *testing.T) {
 	k := lender(t, "lending", money.Dollar)
 	k.report(keymeter.Report{LeaseID: 1, Seq: 1, Close: true})
 	k.expectLease("the late Admit", k.borrow(1).Lease, keymeter.Lease{})
+	for i := range uint64(50) {
+		id := fmt.Sprint("req_", 10+i)
+		k.mustAdmit(id, 100)
+		k.settle(id, 0, 100)
+		if i < 7 {
+			k.report(keymeter.Report{LeaseID: 10 + i, Seq: 1, Close: true})
+		}
+	}
+	k.expectLease("a later Admit", k.borrow(1).Lease, keymeter.Lease{})
 	k.ringUntil(start + 2*minuteMs)
 	k.expectUsage("afterwards", keymeter.Unreported, 0, 0, 0)
+}
+
+// TestManyClosedLeases checks that a meter that remembers closed leases still recognizes repeats of admissions.
+func TestManyClosedLeases(t *testing.T) {
+	k := lender(t, "lending", money.Dollar)
+	for i := range uint64(40) {
+		k.report(keymeter.Report{LeaseID: 10 + i, Seq: 1, Close: true})
+	}
+	const admissions = 24
+	for range 2 {
+		for i := range admissions {
+			id := fmt.Sprint("req_", 10+i)
+			k.mustAdmit(id, 0)
+			k.settle(id, 0, 0)
+		}
+	}
+	if u := k.reportedUsage(); u.Requests != admissions {
+		t.Errorf("%d requests, want %d", u.Requests, admissions)
+	}
 }
 
 // TestRepeatOnAnInactiveKey checks a request whose first reply was lost and whose key was then deactivated or
