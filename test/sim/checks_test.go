@@ -69,7 +69,7 @@ func (x *exchange) checkStatus() {
 // clock, the reservation may have expired.
 func (x *exchange) outlived() bool {
 	v := x.history.resv
-	return v != nil && x.streaming() != nil && (x.key.jumped > 0 || !slices.Equal(v.places, x.key.places(uint64(int64(x.w.now)+x.w.objectOffset))))
+	return v != nil && x.streaming() != nil && (x.key.jumped > 0 || !slices.Equal(v.places, x.key.present()))
 }
 
 // waitedInVain reports whether the exchange has waited for a provider's content for three quarters of the time that

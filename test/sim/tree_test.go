@@ -147,6 +147,9 @@ func (k *key) places(clockMs uint64) (ps places) {
 	return ps
 }
 
+// present returns the places of a request that the key's meter admits now.
+func (k *key) present() places { return k.places(uint64(int64(k.w.now) + k.w.objectOffset)) }
+
 // at reports whether one of the periods is of the node.
 func (ps places) at(n *node) bool {
 	return slices.ContainsFunc(ps, func(t *period) bool { return t.node == n })
@@ -200,8 +203,12 @@ func (ps places) checkReserved(k *key, about string, extends bool) {
 		if n.unit == doc.Tokens {
 			committed = t.admitted(k)
 		}
-		if committed > t.limit()+t.excess && !n.jumped {
-			n.w.fail("I3", "%s: %s has reserved %d and spent %d; the budget was at most %d, the allowed excess is %d", about, n.id, t.reserved, t.spent, t.limit(), t.excess)
+		limit := t.limit()
+		if extends && !k.present().at(n) {
+			limit = n.maxBudget // a stream from before a move may use what its key still holds there
+		}
+		if committed > limit+t.excess && !n.jumped {
+			n.w.fail("I3", "%s: %s has reserved %d and spent %d; the budget was at most %d, the allowed excess is %d", about, n.id, t.reserved, t.spent, limit, t.excess)
 		}
 	}
 }
