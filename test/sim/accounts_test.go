@@ -160,6 +160,7 @@ func (k *key) admit(clockMs uint64, a *admitCommand, r *keymeter.AdmitReply) {
 	at := k.places(clockMs)
 	at.book(k, budget.Amounts{}, one)
 	if a.mode != keymeter.ModeReserve {
+		w.byID[a.id].history.claim.end(w.now)
 		at.checkSpent(a.id)
 		k.changed()
 		return

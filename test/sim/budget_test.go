@@ -7,8 +7,8 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// claim is the time in which a request tries to reserve money. It begins with the request's first admit and ends when
-// the request is admitted or ends.
+// claim is the time in which a request tries to reserve money, or to count in a limited period. It begins with the
+// request's first admit and ends when the request is admitted or ends.
 type claim struct{ from, until uint64 }
 
 func (x *exchange) startClaim() {

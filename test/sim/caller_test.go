@@ -340,8 +340,12 @@ func (x *exchange) recordCall(a *abi.Action) {
 	}
 	switch op(a.Data) {
 	case opAdmit:
-		if c := readAdmit(a.Data); c.mode == keymeter.ModeReserve && !c.release { // a later admit uses the newest record, in which other models may be allowed
+		switch c := readAdmit(a.Data); {
+		case c.release:
+		case c.mode == keymeter.ModeReserve: // a later admit uses the newest record, in which other models may be allowed
 			x.history.least = c.least
+			x.startClaim()
+		case c.mode != keymeter.ModeCheck && x.counted(): // it claims one of a period's requests
 			x.startClaim()
 		}
 	case opExtend:
