@@ -4,7 +4,8 @@
 // loads it.
 //
 // GROWTH (default 1) scales the deployment: GROWTH=0.01 tries everything in a minute. GROWTH_STORES (default "sqlite
-// postgres") names the databases. BENCH_SAMPLES (default 21) is the number of times that each list is read.
+// postgres") names the databases. BENCH_SAMPLES (default 21) is the number of times that each list is read. GROWTH_URL and
+// POSTERN_ADMIN_TOKEN name a new, empty deployment on Workers, such as that of `make dev`, to measure in their place.
 import { rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -25,6 +26,7 @@ import { mib, ms, row, table } from './lib/table.mjs'
 
 const SCALE = process.env.GROWTH ?? '1'
 const STORES = (process.env.GROWTH_STORES ?? 'sqlite postgres').split(' ')
+const { GROWTH_URL: WORKERS, POSTERN_ADMIN_TOKEN: TOKEN } = process.env
 const SAMPLES = Number(process.env.BENCH_SAMPLES ?? 21)
 const TARGET_MS = 150
 const TARGET_START_MS = 2000
@@ -81,12 +83,21 @@ async function measure(store, provider, file, deployment, variables) {
   await stop(server.child)
 }
 
+/** The import and the lists of a deployment on Workers, whose start, memory and calls cannot be seen from here. */
+async function measureWorkers(file, deployment) {
+  const server = { url: WORKERS, token: TOKEN }
+  const imported = await importFile(server, file)
+  rows.push(row('Workers: import', ms(imported), '', ''))
+  await lists('Workers', server, deployment)
+}
+
 await build()
 await output('go', ['build', '-o', join(OUT, 'growth'), './bench/growth'])
 const file = join(OUT, 'growth.ndjson')
 const deployment = JSON.parse(await output(join(OUT, 'growth'), ['-scale', SCALE, '-out', file]))
 const provider = await startProvider()
-for (const store of STORES) {
+if (WORKERS) await measureWorkers(file, deployment)
+for (const store of WORKERS ? [] : STORES) {
   if (store === 'sqlite') await measure(store, provider, file, deployment, {})
   else {
     const database = await startPostgres()

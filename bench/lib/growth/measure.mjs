@@ -11,10 +11,13 @@ const POLL_MS = 500
 const QUIET_POLLS = 6
 const SETTLE_MS = 2_000 // for the settlement and the report of a request
 
+/** The admin token of a server: a bench server's, unless it has its own. */
+const tokenOf = ({ token = ADMIN_TOKEN }) => token
+
 /** Reads a path of the admin API and returns its body as text. */
 export async function admin(server, path) {
   const response = await fetch(`${server.url}/api/admin/${path}`, {
-    headers: { authorization: `Bearer ${ADMIN_TOKEN}` },
+    headers: { authorization: `Bearer ${tokenOf(server)}` },
   })
   const body = await response.text()
   if (!response.ok) throw new Error(`GET ${path}: ${response.status} ${body.slice(0, 500)}`)
@@ -37,7 +40,7 @@ export async function timed(server, path, samples) {
 /** Imports a file and returns the time it took. */
 export async function importFile(server, file) {
   const start = performance.now()
-  process.env.POSTERN_ADMIN_TOKEN = ADMIN_TOKEN
+  process.env.POSTERN_ADMIN_TOKEN = tokenOf(server)
   await output(join(ROOT, 'build/postern'), ['import', file, '--url', server.url])
   return performance.now() - start
 }
