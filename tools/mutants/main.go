@@ -30,13 +30,14 @@ import (
 
 // mutated are the packages to mutate.
 var mutated = []string{
-	"core/budget", "core/exchange", "core/exchange/bill", "core/exchange/cached", "core/exchange/reply", "core/fault", "core/keymeter", "core/ledger",
+	"core/budget", "core/exchange", "core/exchange/bill", "core/exchange/cached", "core/exchange/reply", "core/fault", "core/keymeter", "core/lease", "core/ledger",
 }
 
 // judges are the packages whose tests must detect mutants. Packages without tests are skipped.
 var judges = []suite{
 	{folder: "core/budget"},
 	{folder: "core/keymeter"},
+	{folder: "core/lease"},
 	{folder: "core/ledger"},
 	{folder: "core/exchange"},
 	{folder: "core/exchange/bill"},
