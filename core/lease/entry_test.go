@@ -386,6 +386,42 @@ func TestNeed(t *testing.T) {
 	}
 }
 
+// TestNeedOfALeanLease checks what a request does that the budget does not admit. If the last report has brought less
+// than 48 reservations, the meter has little left, too, and the next request asks it for more. Otherwise requests use the
+// budget until less than 16 reservations are left. An answer to an admission does not count as such a report.
+func TestNeedOfALeanLease(t *testing.T) {
+	const taken = 10
+	of := func(reservations int64) keymeter.Lease {
+		return keymeter.Lease{ID: 7, DurationMs: 2000, Requests: 1000, AmountPico: 100 * reservations, Slots: 1000}
+	}
+	for _, c := range []struct {
+		free, admitted int64
+		asked          bool
+		need           lease.Need
+	}{
+		{47, 0, false, lease.Call},
+		{48, 33, false, lease.Renew},
+		{47, 32, true, lease.Renew},
+	} {
+		e := granted(t, of(taken+16))
+		for i := range taken {
+			take(e, start+40, fmt.Sprint("first ", i), 100)
+		}
+		_, sent := report(t, e, start+50, true)
+		renewed := of(taken + c.free)
+		e.Confirmed(start+60, sent, &keymeter.ReportReply{Lease: renewed})
+		if c.asked {
+			e.Granted(start+70, lease.Asked{ID: 7, SentMs: start + 60, Version: 2}, &renewed, nil)
+		}
+		n := int64(0)
+		for ; take(e, start+80, fmt.Sprint("later ", n), 100); n++ {
+		}
+		if got := again(t, e).Need(2); n != c.admitted || got != c.need {
+			t.Errorf("%+v: %d admitted, need %d", c, n, got)
+		}
+	}
+}
+
 // TestLostAskIsRepeated checks that the next request asks for the same lease if the first reply does not come for a
 // second. It becomes the keeper, and the first reply is still welcome.
 func TestLostAskIsRepeated(t *testing.T) {
