@@ -83,11 +83,15 @@ async function measure(store, provider, file, deployment, variables) {
   await stop(server.child)
 }
 
-/** The import and the lists of a deployment on Workers, whose start, memory and calls cannot be seen from here. */
+/**
+ * The import and the lists of a deployment on Workers, whose start, memory and calls cannot be seen from here. Nor can its
+ * work after the import, so it gets as much time for that.
+ */
 async function measureWorkers(file, deployment) {
   const server = { url: WORKERS, token: TOKEN }
   const imported = await importFile(server, file)
   rows.push(row('Workers: import', ms(imported), '', ''))
+  await sleep(imported)
   await lists('Workers', server, deployment)
 }
 
