@@ -2,6 +2,7 @@ package governor
 
 import (
 	"bytes"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"unicode/utf8"
@@ -21,6 +22,10 @@ func seeds(f *testing.F) {
 func FuzzFindings(f *testing.F) {
 	seeds(f)
 	f.Add([]byte("project bluebird - [EMAIL_1] übe-naïve"))
+	random := rand.New(rand.NewPCG(1, 1))
+	for _, length := range []int{257, maxWord - len("acme-"), maxWord} { // a token may be as long as a word
+		f.Add([]byte("acme-" + letters(random, 'w', length)))
+	}
 	s := NewSettings()
 	s.Lists = []KeywordList{list("project bluebird", "token", "übe", "naïve", "a b"), {Name: "exact", Input: Flag, MatchCase: true, Words: []string{"EMAIL", "ab"}}}
 	s.Patterns = []Pattern{{Name: "dash", Input: Flag, Program: dash}}

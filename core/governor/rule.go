@@ -109,7 +109,7 @@ var codeRule = [codeRules]Rule{
 	ruleJWT:         {"secret.jwt", Secret, High, maxJWT},
 	rulePasswordURL: {"secret.url-password", Secret, High, maxURLPassword},
 	rulePassword:    {"secret.password", Secret, High, maxValue},
-	ruleSecret:      {"secret.generic", Secret, High, maxValue},
+	ruleSecret:      {"secret.generic", Secret, High, maxWord},
 	ruleWIF:         {"secret.crypto-private-key", Secret, Critical, 112},
 	ruleCard:        {"personal.payment-card", Personal, High, 23},
 	ruleIBAN:        {"personal.iban", Personal, Medium, 42},

@@ -13,7 +13,7 @@ var table = [...]Rule{
 	{"secret.jwt", 0, 2, 8192},
 	{"secret.url-password", 0, 2, 256},
 	{"secret.password", 0, 2, 256},
-	{"secret.generic", 0, 2, 256},
+	{"secret.generic", 0, 2, 1024},
 	{"secret.crypto-private-key", 0, 3, 112},
 	{"personal.payment-card", 1, 2, 23},
 	{"personal.iban", 1, 1, 42},
