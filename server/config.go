@@ -69,6 +69,9 @@ type Test struct {
 	Sleep func(context.Context, time.Duration) error
 	// Store is an open store.
 	Store store.Store
+	// Persistence is how long settlements are retried with Store; see host.Options. The default is 0, because injected
+	// faults do not end on their own.
+	Persistence time.Duration
 	// Objects wraps the objects that exchanges and the control plane call. Tests inject faults with it.
 	Objects func(host.Objects) host.Objects
 	// Send replaces host.StoredObjects.Send.

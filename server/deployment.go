@@ -88,10 +88,10 @@ func (s *Server) build(c Config) (*deployment, error) {
 // reservation.
 const settleFor = 5 * time.Minute
 
-// persistence returns settleFor. It returns 0 for a test's store, because injected faults do not end on their own.
+// persistence returns settleFor, or the test's value for a test's store.
 func persistence(c *Config) time.Duration {
 	if c.Test.Store != nil {
-		return 0
+		return c.Test.Persistence
 	}
 	return settleFor
 }

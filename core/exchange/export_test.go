@@ -26,6 +26,8 @@ func BufferName(number uint64) string {
 	switch {
 	case number >= bufferSealed:
 		return "sealed-key"
+	case number == bufferOutcome:
+		return "outcome"
 	case number >= bufferPieces:
 		return "piece"
 	}

@@ -25,7 +25,9 @@ func (x *exchange) keepAnswer(settle *keymeter.Settle, buffer uint64) {
 	x.settleLeased(settle) // the meter settles this request, but the exchange may still become the keeper of its key's lease
 	x.s.kept = buffer
 	x.enter(phaseKeep)
-	x.call(idKeep, abi.ClassKeyMeter, x.s.keyHash, settle.Encode())
+	encoded := settle.Encode()
+	x.keep(bufferOutcome, encoded)
+	x.call(idKeep, abi.ClassKeyMeter, x.s.keyHash, encoded)
 	x.wait(idTimer, keepAnswerMs)
 }
 

@@ -92,8 +92,9 @@ var table = [...]row{
 	// The response is also stored under the Idempotency-Key, for replays.
 	{phaseKeepHit, inBuffer, (*exchange).finishHit, toKeep},
 	{phaseKeepError, inBuffer, (*exchange).finishRejection, toKeep},
-	{phaseKeep, inKept, (*exchange).sendKept, toPacing | toDone},
-	{phaseKeep, inTimer, (*exchange).sendKept, toPacing | toDone},
+	{phaseKeep, inKept, (*exchange).onKept, toKeep | toPacing | toDone},
+	{phaseKeep, inTimer, (*exchange).loadOutcome, toKeep},
+	{phaseKeep, inBuffer, (*exchange).keepLater, toPacing | toDone},
 	{phasePacing, inKept, (*exchange).ignore, 0}, // the response is already being sent
 	{phaseDone, inKept, (*exchange).ignore, 0},
 

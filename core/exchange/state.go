@@ -30,6 +30,7 @@ const (
 	bufferFlight     = 14  // the first bytes of a flight, which wait for the admission
 	bufferWithheld   = 15  // events of a stream that wait for a larger reservation
 	bufferPieces     = 16  // the pieces of a mock's stream, numbered from here
+	bufferOutcome    = 100 // the command that settles a request and stores its response
 	bufferSealed     = 128 // the project's encrypted provider key for each target, numbered from here
 )
 

@@ -262,7 +262,7 @@ func (w *world) noteObjectReply(p *pending, e *abi.Event) {
 		w.noteReport(&p.action, e)
 		return
 	case "settle":
-		w.facts.kept = true
+		w.noteKept(e.Code == abi.OutcomeOK)
 		return
 	}
 	if e.Code != abi.OutcomeOK {
@@ -345,13 +345,6 @@ func (w *world) noteRound() {
 		w.facts.seen |= sawRounds
 	}
 	w.facts.seen |= sawRound
-}
-
-// noteCall records a settle, with or without a reply.
-func (w *world) noteCall(a *abi.Action) {
-	if settle, ok := keymeter.Open(a.Data).(*keymeter.Settle); ok && a.Class == abi.ClassKeyMeter {
-		w.noteSettle(settle)
-	}
 }
 
 func (w *world) noteSettle(settle *keymeter.Settle) {
@@ -442,6 +435,8 @@ func (w *world) checkStoredFirst(success bool) {
 	case !f.idem || !success:
 	case !f.kept:
 		w.violate("a response is sent before it is stored")
+	case f.unkept:
+		w.violate("a response is sent, and nobody stores it")
 	case f.freed:
 		w.violate("a request with a response frees its idempotency key")
 	}

@@ -102,7 +102,7 @@ func timer(id, ms uint64) func(*world) {
 		}
 		w.remove(id)
 		if id == keepTimerID && slices.ContainsFunc(w.open, func(p pending) bool { return p.meaning == "settle" }) {
-			w.facts.kept = true // too late
+			w.noteKept(false) // too late
 		}
 		w.step(abi.Event{Kind: abi.EventTimer, ID: id})
 	}

@@ -72,6 +72,8 @@ type facts struct {
 	unsure       bool          // an admission reserves, and its outcome is unknown
 	idem         bool          // that admission started an idempotency record
 	kept         bool          // a response under the idempotency key was stored, or storing it failed
+	unkept       bool          // storing it failed or takes too long, and the exchange has not handed it over to the host
+	stored       string        // the command that stores it
 	freed        bool          // the idempotency key may be used again, for example after a failure
 	settled      int
 	fetches      int
@@ -117,6 +119,8 @@ func (f *facts) encode(w *abi.Writer) {
 	w.Bool(f.unsure)
 	w.Bool(f.idem)
 	w.Bool(f.kept)
+	w.Bool(f.unkept)
+	w.String(f.stored)
 	w.Bool(f.freed)
 	w.Uint(uint64(f.settled))
 	w.Uint(uint64(f.fetches))

@@ -100,7 +100,7 @@ func (d *deployment) serve(url string, by, timeout time.Duration) {
 			"POSTERN_ADMIN_TOKEN": adminToken, "POSTERN_CATALOG": string(catalog),
 			"OPENAI_BASE_URL": d.upstream.URL + "/v1", "OPENAI_API_KEY": "sk-upstream",
 		},
-		Test: server.Test{Store: opened, Clock: clock{d, by}},
+		Test: server.Test{Store: opened, Clock: clock{d, by}, Persistence: patience},
 	})
 	if err != nil {
 		d.Fatal(err)
