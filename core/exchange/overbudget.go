@@ -54,8 +54,11 @@ func (x *exchange) overBudget(b *budgetRequest, needed money.Pico) refusal {
 	if x.mayPass(b, l.Of) {
 		l.Spent, r.retryMs = false, inProgressRetryMs
 	}
-	if !l.Spent || own && !b.spent && (!b.told || b.budgetPico-b.spentPico >= needed) {
+	switch {
+	case !l.Spent:
 		l.Detail.Message += "; requests in progress have reserved the rest"
+	case own && !b.spent && (!b.told || b.budgetPico-b.spentPico >= needed):
+		l.Detail.Message += "; requests in progress or not yet reported have taken the rest"
 	}
 	x.completeLimit(l)
 	return r
