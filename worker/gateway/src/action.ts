@@ -100,7 +100,6 @@ export class Actions {
 
   append({ buffer, data }: Action): void {
     this.buffers.append(buffer, data)
-    this.flight.grow(buffer)
   }
 
   wait(action: Action): void {

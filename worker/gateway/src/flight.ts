@@ -24,6 +24,11 @@ import type { Working } from './working.ts'
 // flight would then never land. Therefore, followers check whether the leader still responds.
 const LOOK_MS = 1000
 const DEAD_MS = 3000
+// Pauses between a follower's looks for new bytes. A follower that has waited long pauses for an eighth of that time, so
+// it is at most an eighth later than the leader, and a long wait takes few timers.
+const FIRST_PAUSE_MS = 1
+const PAUSES = 8
+const LONGEST_PAUSE_MS = 50
 
 /** What a follower reads: bytes, or the end of the flight. */
 export interface Piece {
@@ -33,8 +38,8 @@ export interface Piece {
 
 /**
  * A request that several exchanges of the isolate share; core/abi/wire.schema defines it. It holds no I/O object of
- * any request. One request may resolve a promise that another request has made, but each request awaits only its own
- * promises: when a request ends, the platform drops all continuations of its promises, even those in other requests.
+ * any request. Followers look for new bytes with their own timers: see Tasks.queue for why no other request may wake
+ * them. When a request ends, the platform drops all continuations of its promises, even those in other requests.
  */
 export class Flight {
   followers = 0
@@ -42,7 +47,6 @@ export class Flight {
   private body: () => Bytes = () => NO_BYTES
   private limit = Number.POSITIVE_INFINITY
   private end: Piece | undefined
-  private waiting: (() => void)[] = []
   // Asks the leader to respond.
   private call: () => void = () => undefined
   private calledMs = 0
@@ -60,14 +64,6 @@ export class Flight {
     this.head = head
     this.body = body
     this.limit = limit
-    this.changed()
-  }
-
-  /** Wakes the followers after the body has grown. */
-  changed(): void {
-    const { waiting } = this
-    this.waiting = []
-    for (const wake of waiting) wake()
   }
 
   /** Only the first call has an effect. A copy of the body is kept for followers that have not read all of it. */
@@ -76,17 +72,13 @@ export class Flight {
     this.end = { code, data }
     const rest = this.followers === 0 ? NO_BYTES : this.body().slice()
     this.body = () => rest
-    this.changed()
   }
 
-  /** Returns the bytes after the first `read` bytes as soon as there are any, or the end of the flight. */
-  async next(read: number): Promise<Piece> {
-    for (;;) {
-      const body = this.body()
-      if (this.head.length + body.length > read) return { code: FLIGHT_MORE, data: this.rest(body, read) }
-      if (this.end !== undefined) return this.end
-      await new Promise<void>((resolve) => this.waiting.push(resolve))
-    }
+  /** Returns the bytes after the first `read` bytes, or the end of the flight. If there is neither, returns undefined. */
+  next(read: number): Piece | undefined {
+    const body = this.body()
+    if (this.head.length + body.length > read) return { code: FLIGHT_MORE, data: this.rest(body, read) }
+    return this.end
   }
 
   private rest(body: Bytes, read: number): Bytes {
@@ -157,9 +149,8 @@ export class Flights {
 /** An exchange's role in a flight: leader or follower. */
 export class Seat {
   private read = 0
-  // The buffer that a leader publishes, or 0 if there is none.
-  private buffer = 0
   private timer: number | null = null
+  private left = false
   private readonly flights: Flights
   private readonly name: string
   private readonly flight: Flight
@@ -184,20 +175,21 @@ export class Seat {
     return this.leads ? this.flight.followers : 0
   }
 
-  publish({ buffer, limit }: Pick<Action, 'buffer' | 'limit'>, head: Bytes, body: () => Bytes): void {
-    this.buffer = buffer
+  publish(head: Bytes, body: () => Bytes, limit: number): void {
     this.flight.publish(head, body, limit)
   }
 
-  /** Called when a buffer has grown. */
-  grow(buffer: number): void {
-    if (buffer === this.buffer && this.flight.followers > 0) this.flight.changed()
-  }
-
+  /** Returns the next bytes as soon as there are any, or the end of the flight. */
   async next(): Promise<Piece> {
-    const piece = await this.flight.next(this.read)
-    if (piece.code === FLIGHT_MORE) this.read += piece.data.length
-    return piece
+    for (let waitedMs = 0; !this.left; ) {
+      const piece = this.flight.next(this.read)
+      if (piece?.code === FLIGHT_MORE) this.read += piece.data.length
+      if (piece !== undefined) return piece
+      const pauseMs = Math.min(Math.max(FIRST_PAUSE_MS, waitedMs / PAUSES), LONGEST_PAUSE_MS)
+      await new Promise((resolve) => setTimeout(resolve, pauseMs))
+      waitedMs += pauseMs
+    }
+    return { code: FLIGHT_FAILED, data: NO_BYTES }
   }
 
   /** A leader lands the flight. A follower leaves it. */
@@ -207,6 +199,7 @@ export class Seat {
       this.flights.remove(this.name, this.flight)
       return
     }
+    this.left = true
     clearInterval(this.timer)
     this.flight.followers--
   }
@@ -239,11 +232,6 @@ export class FlightActions {
   /** The number of followers of the flight that the exchange leads. */
   get waiting(): number {
     return this.seat?.waiting ?? 0
-  }
-
-  /** Called when a buffer has grown. */
-  grow(buffer: number): void {
-    this.seat?.grow(buffer)
   }
 
   join(action: Action): void {
@@ -281,7 +269,8 @@ export class FlightActions {
   }
 
   publish(action: Action): void {
-    this.seat?.publish(action, this.exchange.buffers.body(action.body), () => this.exchange.buffers.get(action.buffer))
+    const { buffer, body, limit } = action
+    this.seat?.publish(this.exchange.buffers.body(body), () => this.exchange.buffers.get(buffer), limit)
   }
 
   /** Ends the exchange's role in its flight. */

@@ -1,18 +1,23 @@
+/** The place of an exchange in a queue. */
+export interface Place {
+  woken: boolean
+}
+
 /** The exchanges that wait for a step to wake them, by the key of their pinned entry; see ACTION_WAIT. */
 export class Queues {
-  private readonly waiting = new Map<string, (() => void)[]>()
+  private readonly waiting = new Map<string, Place[]>()
 
-  join(key: string, wake: () => void, first: boolean): void {
+  join(key: string, place: Place, first: boolean): void {
     const all = this.waiting.get(key)
-    if (all === undefined) this.waiting.set(key, [wake])
-    else if (first) all.unshift(wake)
-    else all.push(wake)
+    if (all === undefined) this.waiting.set(key, [place])
+    else if (first) all.unshift(place)
+    else all.push(place)
   }
 
   /** Has no effect if the exchange was woken. */
-  leave(key: string, wake: () => void): void {
+  leave(key: string, place: Place): void {
     const all = this.waiting.get(key) ?? []
-    const at = all.indexOf(wake)
+    const at = all.indexOf(place)
     if (at >= 0) all.splice(at, 1)
     if (all.length === 0) this.waiting.delete(key)
   }
@@ -21,7 +26,7 @@ export class Queues {
   wake(key: string, count: number): void {
     const all = this.waiting.get(key)
     if (all === undefined) return
-    for (const wake of all.splice(0, count)) wake()
+    for (const place of all.splice(0, count)) place.woken = true
     if (all.length === 0) this.waiting.delete(key)
   }
 }

@@ -8,8 +8,12 @@ import {
   TIMER_WOKEN,
   WAIT_FIRST,
 } from './abi.ts'
-import type { Queues } from './queue.ts'
+import type { Place, Queues } from './queue.ts'
 import type { Working } from './working.ts'
+
+// Pauses between looks at a place in a queue. Most waits are for one call of an object.
+const FIRST_LOOK_MS = 1
+const LONGEST_LOOK_MS = 4
 
 /** Runs a step of the core with an event. */
 export type Push = (kind: number, id: number, code: number, data?: Bytes, headers?: Fields) => void
@@ -100,30 +104,33 @@ export class Tasks {
   }
 
   /**
-   * Waits in the queue of a pinned entry. Another request may resolve the promise, but only this one awaits it: when a
-   * request ends, the platform drops the continuations of its promises.
+   * Waits in the queue of a pinned entry. The step that wakes the exchange belongs to another request, so it only marks
+   * the place, and the exchange's own timers look at the mark. A promise that the other request resolves would not do: in
+   * workerd 1.20261117.1, one of a thousand exchanges then continued in the other request's context, where its own
+   * streams and timers cannot be used.
    */
   queue(action: Action, queues: Queues, key: string): void {
     this.working.outlive()
-    const { id } = action
-    let wake = (): void => undefined
-    const woken = new Promise<void>((resolve) => {
-      wake = resolve
-    })
-    const timer = setTimeout(() => {
-      queues.leave(key, wake)
-      this.push(EVENT_TIMER, id, OUTCOME_OK)
-    }, action.keepMs)
-    const task = this.add(action, () => {
+    const { id, code, keepMs } = action
+    const place: Place = { woken: false }
+    const endMs = Date.now() + keepMs
+    let timer: number | null = null
+    const look = (pause: number): void => {
+      const leftMs = endMs - Date.now()
+      if (place.woken) this.push(EVENT_TIMER, id, TIMER_WOKEN)
+      else if (leftMs > 0) timer = setTimeout(() => look(Math.min(2 * pause, LONGEST_LOOK_MS)), Math.min(pause, leftMs))
+      else {
+        queues.leave(key, place)
+        this.push(EVENT_TIMER, id, OUTCOME_OK)
+      }
+    }
+    this.add(action, () => {
       clearTimeout(timer)
-      queues.leave(key, wake)
+      if (place.woken) queues.wake(key, 1)
+      else queues.leave(key, place)
     })
-    queues.join(key, wake, action.code === WAIT_FIRST)
-    void woken.then(() => {
-      if (this.find(id) !== task) return queues.wake(key, 1)
-      clearTimeout(timer)
-      this.push(EVENT_TIMER, id, TIMER_WOKEN)
-    })
+    queues.join(key, place, code === WAIT_FIRST)
+    look(FIRST_LOOK_MS)
   }
 
   /** Cancels an action. If a result arrives later, it is ignored. */

@@ -5,7 +5,6 @@ import { FLIGHT_FAILED, FLIGHT_MORE } from '../src/abi.ts'
 import { Flights, Seat } from '../src/flight.ts'
 
 const LANDED = 1
-const BUFFER = 7
 const bytes = (text) => new TextEncoder().encode(text)
 const text = (piece) => `${piece.code} ${new TextDecoder().decode(piece.data)}`
 
@@ -16,7 +15,6 @@ function flying(followers) {
   let body = bytes('')
   const add = (more) => {
     body = Buffer.concat([body, bytes(more)])
-    leader.grow(BUFFER)
   }
   const seats = Array.from({ length: followers }, () => new Seat(flights, 'name'))
   const leave = () => {
@@ -28,7 +26,7 @@ function flying(followers) {
     seats,
     add,
     leave,
-    publish: (head, limit) => leader.publish({ buffer: BUFFER, limit }, bytes(head), () => body),
+    publish: (head, limit) => leader.publish(bytes(head), () => body, limit),
   }
 }
 

@@ -1,5 +1,5 @@
-// Tests flights and the Cache API in workerd. The core only joins, waits and lands. One request resolves promises of
-// another, and the platform may end a leader without notice.
+// Tests flights and the Cache API in workerd. The core only joins, waits and lands. Requests share data, but no context, and
+// the platform may end a leader without notice.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { stubWorker } from './stubworker.mjs'
@@ -16,8 +16,8 @@ const action = (kind, fields) => Object.assign(new Action(), { kind }, fields)
 const data = (text) => ({ buffer: 0, data: encoder.encode(text) })
 const LANDED = 1
 
-// The leader publishes ?pieces= pieces, ?wait= ms apart, and lands. A follower sends what it
-// reads.
+// The leader publishes ?pieces= pieces, ?wait= ms apart, and lands. A follower sends what it reads. It responds when it
+// has the first bytes.
 function step(_now, _shared, state, _attached, _pinned, event, waiting) {
   const s = state.length === 0 ? {} : JSON.parse(new TextDecoder().decode(state))
   const actions = []
@@ -29,7 +29,6 @@ function step(_now, _shared, state, _attached, _pinned, event, waiting) {
     s.left = Number(params.get('pieces') ?? 5)
     add(ACTION_JOIN, { id: 1, name: event.headers[event.headers.indexOf(':path') + 1] })
   } else if (event.kind === EVENT_STORED && event.code === OUTCOME_JOINED) {
-    add(ACTION_OPEN, { code: 200, headers: ['x-role', 'follower'] })
     add(ACTION_FOLLOW, { id: 2 })
   } else if (event.kind === EVENT_STORED) {
     add(ACTION_APPEND, { buffer: 6, data: NO_BYTES })
@@ -42,6 +41,8 @@ function step(_now, _shared, state, _attached, _pinned, event, waiting) {
     add(ACTION_LAND, { code: LANDED, data: encoder.encode('landed') })
     add(ACTION_RESPOND, { code: 200, headers: ['x-role', 'leader'], body: [data(String(waiting))] })
   } else if (event.kind === EVENT_FLIGHT && event.code === FLIGHT_MORE) {
+    if (!s.open) add(ACTION_OPEN, { code: 200, headers: ['x-role', 'follower'] })
+    s.open = true
     add(ACTION_SEND, { body: [{ buffer: 0, data: event.data }] })
     add(ACTION_FOLLOW, { id: 2 })
   } else if (event.kind === EVENT_FLIGHT) {
@@ -87,6 +88,13 @@ test('100 requests share one flight, and each gets everything', async () => {
   assert.equal(all.filter(({ role }) => role === 'leader').length, 1)
   assert.equal(all.find(({ role }) => role === 'leader').text, '99')
   for (const { role, text } of all) if (role === 'follower') assert.equal(text, 'head 4 3 2 1 0 1 landed')
+})
+
+test('each of many followers continues in its own context', async () => {
+  for (let round = 0; round < 100; round++) {
+    const all = await Promise.all(Array.from({ length: 64 }, () => get(`/many-${round}?wait=1&pieces=20`)))
+    for (const { role, text } of all) if (role !== 'leader') assert.match(text, /^head 19 .* 0 1 landed$/)
+  }
 })
 
 test('a leader that the platform ends without notice fails its flight', async () => {
