@@ -18,9 +18,6 @@ var bugs = []struct {
 }{
 	{"does not settle", without(isSettle), "a reservation is not settled"},
 	{"settles twice", twice(isSettle), "settled 2 times"},
-	{"does not hand over a response that was not stored", without(func(a *abi.Action) bool {
-		return isSettle(a) && a.ID == 0 && len(keymeter.Open(a.Data).(*keymeter.Settle).Answer) > 0
-	}), "a response is sent, and nobody stores it"},
 	{"does not respond", without(kind(abi.ActionRespond)), "ends without a response"},
 	{"responds twice", twice(kind(abi.ActionRespond)), "already has a response"},
 	{"does not close", without(kind(abi.ActionClose)), "ends with an open response"},

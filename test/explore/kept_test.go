@@ -1,6 +1,10 @@
 package explore_test
 
 import (
+	"slices"
+	"strings"
+	"testing"
+
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/keymeter"
 )
@@ -26,5 +30,19 @@ func (w *world) noteCall(a *abi.Action) {
 	}
 	if settle, ok := keymeter.Open(a.Data).(*keymeter.Settle); ok && a.Class == abi.ClassKeyMeter {
 		w.noteSettle(settle)
+	}
+}
+
+// TestForgottenResponseIsFound injects a bug: a response that was not stored is sent, and the command is not handed to
+// the host.
+func TestForgottenResponseIsFound(t *testing.T) {
+	s := post("a request with an idempotency key", "/v1/chat/completions", bodyFor("only", messages),
+		alphabet{"fetch": {openaiOK}, "settle": {done, failed}}, withHeaders(header("idempotency-key", "i1")))
+	s.tamper = without(func(a *abi.Action) bool {
+		return isSettle(a) && a.ID == 0 && len(keymeter.Open(a.Data).(*keymeter.Settle).Answer) > 0
+	})
+	x := explore(s)
+	if !slices.ContainsFunc(x.findings, func(f finding) bool { return strings.Contains(f.what, "nobody stores it") }) {
+		t.Errorf("found %q", x.findings)
 	}
 }
