@@ -21,9 +21,9 @@ import type { Answer, Tasks } from './tasks.ts'
 import type { Working } from './working.ts'
 
 // The platform can end a request's work without notice, for example 30 s after its client has disconnected. Its
-// flight would then never land. Therefore, followers check whether the leader still responds.
-const LOOK_MS = 1000
-const DEAD_MS = 3000
+// flight would then never land. Therefore, a leader gives a sign of life at each interval, and followers look for it.
+const SIGN_MS = 1000
+const DEAD_LOOKS = 4
 // Pauses between a follower's looks for new bytes. A follower that has waited long pauses for an eighth of that time, so
 // it is at most an eighth later than the leader, and a long wait takes few timers.
 const FIRST_PAUSE_MS = 1
@@ -38,8 +38,8 @@ export interface Piece {
 
 /**
  * A request that several exchanges of the isolate share; core/abi/wire.schema defines it. It holds no I/O object of
- * any request. Followers look for new bytes with their own timers: see Tasks.queue for why no other request may wake
- * them. When a request ends, the platform drops all continuations of its promises, even those in other requests.
+ * any request, and no request resolves a promise of another: see Tasks.queue. Each looks with its own timers, which end
+ * with it.
  */
 export class Flight {
   followers = 0
@@ -47,9 +47,8 @@ export class Flight {
   private body: () => Bytes = () => NO_BYTES
   private limit = Number.POSITIVE_INFINITY
   private end: Piece | undefined
-  // Asks the leader to respond.
-  private call: () => void = () => undefined
-  private calledMs = 0
+  /** The number of signs of life that the leader has given. */
+  signs = 0
 
   /** Reports whether an exchange can still join. */
   get open(): boolean {
@@ -87,27 +86,6 @@ export class Flight {
     all.set(this.head)
     all.set(body, this.head.length)
     return all.subarray(read)
-  }
-
-  /** The leader runs this: it responds to its followers until the flight has landed. */
-  respond(): void {
-    const called = new Promise<void>((resolve) => {
-      this.call = resolve
-    })
-    void called.then(() => {
-      this.calledMs = 0
-      if (this.end === undefined) this.respond()
-    })
-  }
-
-  /** Each follower runs this at intervals: it ends the flight if its leader no longer responds. */
-  look(): void {
-    const now = Date.now()
-    if (this.end !== undefined) return
-    if (this.calledMs === 0) {
-      this.calledMs = now
-      this.call()
-    } else if (now - this.calledMs >= DEAD_MS) this.land(FLIGHT_FAILED, NO_BYTES)
   }
 }
 
@@ -149,8 +127,11 @@ export class Flights {
 /** An exchange's role in a flight: leader or follower. */
 export class Seat {
   private read = 0
-  private timer: number | null = null
+  private readonly timer: number | null
   private left = false
+  // The last sign of the leader's life that a follower has seen, and how many looks have found no new one since.
+  private seen = 0
+  private silent = 0
   private readonly flights: Flights
   private readonly name: string
   private readonly flight: Flight
@@ -162,12 +143,17 @@ export class Seat {
     const found = flights.find(name)
     this.leads = found === undefined
     this.flight = found ?? flights.lead(name)
-    if (this.leads) this.flight.respond()
-    else {
-      this.flight.followers++
-      // The timer also shows the platform that this request is not stuck.
-      this.timer = setInterval(() => this.flight.look(), LOOK_MS)
-    }
+    if (!this.leads) this.flight.followers++
+    // A follower's timer also shows the platform that its request is not stuck.
+    this.timer = setInterval(() => (this.leads ? this.flight.signs++ : this.look()), SIGN_MS)
+  }
+
+  /** Ends the flight if its leader gives no sign of life. */
+  private look(): void {
+    const { flight } = this
+    this.silent = flight.signs === this.seen ? this.silent + 1 : 0
+    this.seen = flight.signs
+    if (this.silent >= DEAD_LOOKS) flight.land(FLIGHT_FAILED, NO_BYTES)
   }
 
   /** The number of followers of the flight that the exchange leads. */
@@ -194,13 +180,13 @@ export class Seat {
 
   /** A leader lands the flight. A follower leaves it. */
   leave(code: number, data: Bytes): void {
+    clearInterval(this.timer)
     if (this.leads) {
       this.flight.land(code, data)
       this.flights.remove(this.name, this.flight)
       return
     }
     this.left = true
-    clearInterval(this.timer)
     this.flight.followers--
   }
 }
